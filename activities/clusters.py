@@ -223,7 +223,7 @@ class EdgeActivities:
 
 
 def _health(status: EdgeStatus, lost: Sequence[UnopenedValue]) -> EdgeHealth | None:
-    """Of all that an edge tells; None while it has told of nothing to judge by."""
+    """Judges all that an edge tells; None while it has told of nothing to judge by."""
     of_flux, others = flux_findings(status), [*secret_findings(status), *absence_findings(status, lost)]
     return None if of_flux is None and not others else edge_health([*(of_flux or ()), *others])
 

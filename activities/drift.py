@@ -17,7 +17,7 @@ LOOK_BACK = 200
 FARTHEST = 12_800
 """Events that are compared at most: as far back as all of them are lost, for one request makes hundreds of events."""
 MOST_NAMED = 10
-"""Of many commits or secrets, in one sentence."""
+"""How many of many commits or secrets one sentence names."""
 
 _FENCE = re.compile(r"^Edgewright-Fence: \d+/(\d+)$", re.MULTILINE)
 

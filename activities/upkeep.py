@@ -29,7 +29,7 @@ log = structlog.get_logger("edgewright.sweep")
 LATE_SECONDS = 20.0
 """A cluster that some sweep found unfinished, and that still is so long after, is looked at more closely."""
 MOST_LOOKS = 50
-"""Of those at each sweep: each costs two calls to Temporal, and most of them just wait for something."""
+"""Looks of that kind at each sweep: each costs two calls to Temporal, and most clusters just wait for something."""
 MOST_IDLE_LOOKS = 20
 """At each sweep, of the clusters of which nothing is wanted: each costs one call to Temporal."""
 MOST_RESEALINGS = 20
@@ -213,7 +213,7 @@ class Reminders:
         self._waiting: dict[UUID, _WaitingStep] = {}
 
     def due(self, waiting: Collection[UUID], now: float) -> list[UUID]:
-        """Of those that wait now, who is to be reminded now."""
+        """Which of the waiting clusters are to be reminded now."""
         known = self._waiting
         self._waiting = {each: known.get(each) or _WaitingStep(now, now + FIRST_REMINDER) for each in waiting}
         due = [cluster for cluster, each in self._waiting.items() if each.next_at <= now][:MOST_REMINDERS]

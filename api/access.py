@@ -17,7 +17,7 @@ from edgewright.ports.operators import OperatorTokens
 
 @dataclass(frozen=True)
 class Access:
-    """Of one gateway.
+    """The ports and bounds that every door of one gateway works with.
 
     Args:
         cors_origins: origins whose pages may speak to the gateway; ``*`` for every one.

@@ -23,7 +23,7 @@ from edgewright.ports.resealing import Resealings
 
 @dataclass(frozen=True)
 class AgentRoom:
-    """Of one gateway.
+    """The ports and bounds that the agent routes of one gateway share.
 
     Args:
         statuses: takes what an edge says of itself.

@@ -24,7 +24,7 @@ class _ArrivalLane:
 
 
 class Arrivals:
-    """Of one process.
+    """Lets few lookups of the same credentials run at once in one process.
 
     A caller is whoever presents the same secret, right or wrong: who knows only somebody else's name takes none of
     their turns.

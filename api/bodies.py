@@ -18,11 +18,11 @@ from edgewright.errors import Invalid, Refused, TooLarge
 
 KIB = 1024
 SMALL_JSON = JsonLimits(16 * KIB, levels=20, nodes=1000)
-"""Of a body, unless the route says otherwise."""
+"""Limits of a body, unless the route says otherwise."""
 STATUS_JSON = JsonLimits(STATUS_BYTES, levels=STATUS_LEVELS, nodes=STATUS_NODES)
-"""Of what an edge says of itself: some 300 hosts."""
+"""Limits of what an edge says of itself: some 300 hosts."""
 ENTRY_JSON = JsonLimits(1024 * KIB, levels=100, nodes=50_000)
-"""Of Config Store entries and clusters, which hold what others have designed."""
+"""Limits of Config Store entries and clusters, which hold what others have designed."""
 OFF_LOOP = 64 * KIB
 """Bytes from which a body is parsed in a thread; what is smaller takes less than a change of threads."""
 

@@ -21,7 +21,7 @@ from edgewright.ports.operators import IdempotencyKeys
 
 @dataclass(frozen=True)
 class ClusterRoom:
-    """Of one gateway. ``statuses``: where an operator confirms a certificate."""
+    """The ports of the cluster routes of one gateway. ``statuses``: where an operator confirms a certificate."""
 
     directory: ClusterDirectory
     wishes: ClusterWishes

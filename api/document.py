@@ -67,7 +67,7 @@ NOTIFICATION_SUMMARIES = {
     NotificationType.CERTIFICATE_CHANGED: "Another sealing certificate is in use",
     NotificationType.DELETED: "A deletion has finished",
 }
-"""Of the document's ``webhooks``: what receivers of notifications get."""
+"""Summaries of the document's ``webhooks``: what receivers of notifications get."""
 _NOTIFICATION_DESCRIPTION = "Signed as Standard Webhooks specifies it. docs/webhook.md has an example of each."
 _NOTIFICATION_HEADERS = {
     "webhook-id": "ID of the event; the same when it is sent again.",

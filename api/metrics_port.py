@@ -18,7 +18,7 @@ from api.scrape import Scrape
 from edgewright.errors import Stalled
 
 LIMITS = ConnectionLimits(overall=64, per_address=32)
-"""Of this port, for itself: whoever reaches it takes nothing of the gateway's."""
+"""Connections of this port alone: whoever reaches it takes nothing of the gateway's."""
 
 
 class _Server(uvicorn.Server):

@@ -30,7 +30,7 @@ waits grows with the square of it."""
 DEAREST_STEP = 0.25
 """Seconds that no step costs more than: what is loaded at first use, or collected, is nobody's fault."""
 THREAD_PRICE = 2.0
-"""Of a second in a thread: nobody knows for how long at a time it keeps Python's lock."""
+"""Price of a second in a thread: nobody knows for how long at a time it keeps Python's lock."""
 LEAST_CHARGE = 0.001
 """Seconds that the smallest request counts as: what comes before and after its handler is not measured."""
 FIRST_DEPOSIT = 0.005

@@ -15,7 +15,7 @@ from edgewright.sealing import SealedFile, ciphertext_digest, read_sealed
 
 
 def list_secrets(git: GitServer, row: ClusterRow, *, namespace: str | None, name: str | None) -> SecretList:
-    """Of one cluster, by namespace and name; reads its repository.
+    """Lists the secrets of one cluster, by namespace and name; reads its repository.
 
     Args:
         namespace, name: only the Secrets there, and only those of that name; None: all.
@@ -100,6 +100,6 @@ class _Edge:
 
 
 def _digests(secret: SecretReference, sealed: SealedFile) -> tuple[str, str]:
-    """Of the values and of the template, as the edge names them."""
+    """The digests of the values and of the template, as the edge names them."""
     ciphertexts = {key: value.ciphertext for key, value in sealed.values.items()}
     return sealing_digest(secret, ciphertexts), template_digest(sealed.template)

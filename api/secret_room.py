@@ -18,7 +18,7 @@ from edgewright.ports.secret_staging import SecretStaging
 
 @dataclass(frozen=True)
 class SecretRoom:
-    """Of one gateway. ``metrics``: where sealing counts."""
+    """The ports of the secret routes of one gateway. ``metrics``: where sealing counts."""
 
     directory: ClusterDirectory
     git: GitServer

@@ -27,7 +27,7 @@ class Lack:
 
 
 class SyncedNow:
-    """Of one gateway.
+    """Checks claims of *Synced* for one gateway.
 
     Args:
         external_url: under which edges reach the gateway; no trailing slash.

@@ -45,7 +45,7 @@ class WantedRevisions:
         return {name: commit for name, commit in ((OWN_SOURCE, own), (DEFAULT_SOURCE, charts)) if commit is not None}
 
     async def charts(self) -> CommitId | None:
-        """Of the charts that all edges read; None: there is none, or it cannot be read now."""
+        """The newest commit of the charts that all edges read; None: there is none, or it cannot be read now."""
         return await self._charts.of("charts", lambda: self._head(REPOSITORY_HELM_CHARTS))
 
     async def missed(self, cluster: UUID, applied: CommitId) -> CommitSummary | None:

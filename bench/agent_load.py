@@ -42,7 +42,7 @@ from edgewright.errors import EdgewrightError
 
 PATIENCE = 60.0
 BEGIN = 0.7
-"""Of the time in which all settles: then all have begun."""
+"""Share of the settling time after which every edge has begun."""
 SELDOM = 10
 """Unless told otherwise, one cluster in so many gets secrets."""
 
@@ -180,7 +180,7 @@ def at_intervals(ask: Callable[[], Awaitable[None]]) -> Edge:
 
 
 class Agent:
-    """Of one edge."""
+    """Plays the agent of one edge."""
 
     def __init__(self, crowd: Crowd, cluster: str) -> None:
         self._crowd = crowd

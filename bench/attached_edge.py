@@ -152,12 +152,12 @@ class MeasuredEdge:
             yield there.result
 
     def _calls(self) -> float:
-        """Of the agent, that the centre has answered."""
+        """Counts the agent's requests that the centre has answered."""
         told = self._centre.api("GET", "/metrics").text
         return sum(float(call["number"]) for call in _CALLS.finditer(told))
 
     def _questions(self) -> float:
-        """Of the agent, that the API server has answered."""
+        """Counts the agent's requests that the API server has answered."""
         asked: defaultdict[tuple[str, str], float] = defaultdict(float)
         for request in _REQUESTS.finditer(self._cluster.kubectl("get", "--raw", "/metrics")):
             labels = dict(re.findall(r'(\w+)="([^"]*)"', request["labels"]))

@@ -32,7 +32,7 @@ class Sightings:
             self.times.setdefault((leg, what), time.perf_counter())
 
     def of(self, leg: str, name: str) -> float:
-        """Of one object."""
+        """When this leg of one object began, by ``time.perf_counter``."""
         return self.times[leg, name]
 
     def first(self, leg: str, after: float) -> float | None:

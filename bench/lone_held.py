@@ -39,7 +39,7 @@ class Weighed:
 
 
 def held_alone(home: Path) -> dict[str, Weighed]:
-    """Of all edges of a stopped home, ``http`` and ``https``."""
+    """Weighs the heartbeats of all edges of a stopped home, over ``http`` and ``https``."""
     keep_large_blocks_apart()  # this process plays the edges, over TLS
     make_certificates(home)
     certificate = {"EDGEWRIGHT_TLS_CERT": str(home / "proxy.crt"), "EDGEWRIGHT_TLS_KEY": str(home / "proxy.key")}

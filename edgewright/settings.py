@@ -43,7 +43,7 @@ def _has_good_port(url: str) -> bool:
 
 
 _OBJECT_NAME = r"^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$"
-"""Of an object of Kubernetes."""
+"""The name of an object of Kubernetes."""
 
 
 class Settings(BaseSettings):

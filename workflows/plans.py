@@ -60,8 +60,8 @@ class Plans:
         self._steps.drop()
 
     def _plan(self, wanted: Wanted) -> Plan:
-        """Of hardware that was given up before its commissioning was known to be done, secrets may be there as well:
-        the workflow that knew is lost, or it was moved so early."""
+        """Secrets may be there as well from hardware given up before its commissioning was known to be done: the
+        workflow that knew is lost, or the cluster was moved so early."""
         done = self.done
         if wanted.generation > 1 and not done.generation and workflow.patched(EARLY_MOVE):
             done = done.model_copy(update={"generation": wanted.generation - 1})

@@ -102,7 +102,7 @@ def backoff(attempts: int) -> timedelta:
 
 
 SECRET_CALLERS = 4
-"""Of the 10 updates that Temporal lets run at once: the verbs that unstick are never locked out."""
+"""Fewer than the 10 updates that Temporal lets run at once: the verbs that unstick are never locked out."""
 SECRET_WAIT = timedelta(seconds=20)
 """How long an update waits for its commit."""
 SECRET_PAUSE = timedelta(seconds=5)

@@ -26,7 +26,7 @@ LABELS = SearchAttributeKey.for_keyword_list(names.ATTRIBUTE_LABELS)
 REVISION = SearchAttributeKey.for_keyword(names.ATTRIBUTE_REVISION)
 
 ALWAYS_SHOWN = frozenset({ConditionType.AVAILABLE, ConditionType.SYNCED})
-"""Of these, not to know is news: the edge is silent, or has not said what it has applied."""
+"""Conditions that are news even if unknown: the edge is silent, or has not said what it has applied."""
 
 
 class Publication:

@@ -20,7 +20,7 @@ Begin = Callable[[], bool]
 
 @dataclass
 class _Queue:
-    """Of one source.
+    """The connections of one source that wait to begin.
 
     Args:
         paid_until: when all that have begun would have begun one by one; seconds of the event loop.
@@ -31,7 +31,7 @@ class _Queue:
 
 
 class Entrance:
-    """Of one listening port. How many wait is bounded by how many places there are for the source.
+    """Orders the connections of one listening port. A source has no more of them waiting than it has places.
 
     Args:
         at_once: connections of a source that begin without waiting, after a rest.

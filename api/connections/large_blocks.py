@@ -12,7 +12,7 @@ import sys
 LARGE_BYTES = 128 * 1024
 """glibc's own threshold at the start of a process."""
 _M_MMAP_THRESHOLD = -3
-"""Of ``mallopt(3)``; whoever sets it keeps glibc from raising it."""
+"""A parameter of ``mallopt(3)``; whoever sets it keeps glibc from raising it."""
 
 
 def keep_large_blocks_apart() -> bool:

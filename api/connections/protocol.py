@@ -21,7 +21,7 @@ from api.connections.refusals import RefusalReason
 from api.connections.tls import begin_tls
 
 BODY_PROGRESS_BYTES = 1024
-"""Of an unfinished body in each ``body_seconds``: slower than the slowest line that git is used on."""
+"""Least progress of an unfinished body in ``body_seconds``: slower than the slowest line that git is used on."""
 PIPELINED_LIMIT = 8
 """Requests that wait for the answer to the one before."""
 LINGERING_BYTES = 16 * 1024 * 1024

@@ -112,7 +112,7 @@ async def patch_entry(
 async def delete_entry_route(
     *, app: UUID, object_uuid: UUID, operator: ClusterOperator, request: Request, room: TheStoreRoom
 ) -> Response:
-    """Of a configuration entry: the central removal; the edge is not touched. Honours `If-Match`."""
+    """Deletes a configuration entry: the central removal, which does not touch the edge. Honours `If-Match`."""
     precondition = precondition_of(request)
     demand_admin_for_schema(operator, app, object_uuid)
     if not await delete_entry(room, app, object_uuid, actor=actor_of(operator), precondition=precondition):

@@ -29,7 +29,7 @@ from edgewright.ports.resealing import ResealedValue, nothing_to_reseal
 from edgewright.sealing import ResealingAnswer, judge_answers, stale_secrets
 
 RESEALED_JSON = JsonLimits(4 * 1024 * KIB, levels=10, nodes=20_000)
-"""Of one body of re-sealed values: an agent sends what fits into 256 KiB, and one Secret whatever its size."""
+"""Limits of a body of re-sealed values: an agent sends what fits into 256 KiB, and one Secret whatever its size."""
 
 router = APIRouter()
 

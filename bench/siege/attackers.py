@@ -74,7 +74,7 @@ BACKTRACKS = "^(a+)+$"
 """An engine that tries all that is left again, at each character, is never done with ``PATIENT``."""
 PATIENT = "a" * 5_000 + "b"
 BOMB_BLOCKS = (100 * 16, 400 * 16)
-"""Of 64 KiB each, which git unpacks from a pack of a few kilobytes: what it may allocate, and more than that."""
+"""Blocks of 64 KiB, which git unpacks from a few kilobytes: as much as it may allocate, and more than that."""
 
 
 Attack = Callable[[Target], Awaitable[None]]

@@ -15,7 +15,7 @@ KINDS = ("beats", "polls", "secrets")
 WATCHED = ("heartbeat", "poll", "secret")
 """What is compared; a status goes with a heartbeat now and then, too seldom for a p99."""
 NOTHING = Answers().told(1.0)
-"""Of a kind that nobody asked for in so short a time."""
+"""The answers to a kind of request that nobody made in so short a time."""
 
 
 @dataclass(frozen=True)

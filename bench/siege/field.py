@@ -29,7 +29,7 @@ GIT = "git"
 SELDOM = 4
 """One cluster in so many gets secrets: a p99 needs more than a hundred answers."""
 PERMISSIONS = {"read": ["read"], "clusters": ["clusters"], "secrets": ["secrets"], "push": ["read", "push"]}
-"""Of the tokens that hostile callers have; nobody pushes who cannot fetch."""
+"""Permissions of the tokens that hostile callers have; nobody pushes who cannot fetch."""
 SAMPLE_SECONDS = 0.5
 GIT_SAMPLE_SECONDS = 0.05
 """What git takes, it takes for a moment only."""
@@ -106,7 +106,7 @@ async def _tokens(centre: RunningCentre) -> dict[str, str]:
 
 
 def fingerprints_in(home: Path, clusters: Sequence[str]) -> dict[str, str | None]:
-    """Of the sealing certificate in use, by UUID; None: there is none."""
+    """Fingerprint of the sealing certificate in use, by UUID; None: there is none."""
     with closing(sqlite3.connect(f"file:{home / 'edgewright.db'}?mode=ro", uri=True)) as database:
         rows = database.execute("SELECT uuid, certificate_fingerprint FROM clusters")
         found = {str(UUID(uuid)): fingerprint for uuid, fingerprint in rows}

@@ -18,7 +18,7 @@ HELD = "edgewright_event_loop_held_seconds"
 HELD_SECONDS = 0.05
 """Nothing that one cluster asks for may hold a loop for longer; a class of both metrics ends here."""
 Classes = Mapping[float, float]
-"""Of a histogram: what was at most so many seconds -> how often."""
+"""The classes of a histogram: at most so many seconds -> how often."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class Ticks:
 
     @property
     def share(self) -> float:
-        """Of late ones, 0 to 1."""
+        """The share of late ones, 0 to 1."""
         return self.late / self.all if self.all else 0.0
 
 
@@ -66,7 +66,7 @@ class LoopWatch:
 
 
 def classes(text: str, metric: str) -> Classes:
-    """Of a histogram in an exposition."""
+    """Reads the classes of a histogram from an exposition."""
     samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
     return {float(each.labels["le"]): each.value for each in samples if each.name == f"{metric}_bucket"}
 

@@ -18,7 +18,7 @@ FEW = 8
 NOISE_SECONDS = 0.1
 """A p99 below this is not compared: on two cores, the hostile caller's own computing shows."""
 HELD_SHARE = 0.02
-"""Of the looks at an event loop that found it held; fewer are not compared."""
+"""Share of the looks at an event loop that found it held; a smaller one is not compared."""
 MEMORY_MEGABYTES = 400.0
 """That a part of the centre may hold more than at rest."""
 GIT_MEGABYTES = PUSH_MEMORY / 1e6

@@ -25,7 +25,7 @@ from referencing.jsonschema import specification_with
 MOST_STEPS = 100_000
 """In one validation: keywords looked at, and what else takes some microseconds."""
 MOST_VIOLATIONS = 20
-"""Of one value; the plainest of them is told."""
+"""Violations of one value that are looked at; the plainest of them is told."""
 PATTERN_MEMORY = 1024 * 1024
 """Bytes that RE2 may use for one pattern."""
 REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")

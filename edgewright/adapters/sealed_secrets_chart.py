@@ -129,7 +129,7 @@ def _read(file: Path) -> bytes:
 
 
 def _version(archive: bytes, source: str) -> str:
-    """Of the chart in the archive; nothing is unpacked."""
+    """The version of the chart in the archive; nothing is unpacked."""
     try:
         with tarfile.open(fileobj=io.BytesIO(archive), mode="r:gz") as opened:
             member = opened.extractfile(f"{DEPENDENCY}/Chart.yaml")

@@ -40,7 +40,7 @@ class InspectedEdge(Protocol):
 
 
 class Absence:
-    """Of one edge.
+    """Tells what is missing on one edge, and what its agent may not see.
 
     Args:
         namespace: of its Secrets and of Flux's objects.

@@ -10,7 +10,7 @@ from edgewright.agent.where import CentreDoor, read_door
 from edgewright.errors import Stalled
 
 CLUSTER_LABEL = "edgewright.dev/cluster"
-"""Of everything that belongs to a managed cluster; its UUID."""
+"""The label of everything that belongs to a managed cluster; its UUID."""
 SECRET = "edgewright-agent"  # noqa: S105 - the name of an object
 URL, AUTHORITY, FORMER = "url", "ca.crt", "centre.former"
 """Keys of the Secret: how the centre is reached, and how it was before (JSON, see ``where.read_door``)."""

@@ -47,7 +47,7 @@ class Kind:
         return f"{self.plural}.{self.group}"
 
     def path(self, namespace: str = "", name: str = "") -> str:
-        """Of one object, or of all of them."""
+        """The path of one object, or of all of them."""
         root = f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
         inside = f"/namespaces/{namespace}" if namespace and self.namespaced else ""
         return f"{root}{inside}/{self.plural}{'/' if name else ''}{name}"
@@ -288,7 +288,7 @@ def _found(kind: Kind, content: Mapping[str, Any]) -> Found:
 
 
 def containers_in(content: Mapping[str, Any]) -> list[Container]:
-    """Of a Deployment or the like, as the API server describes it."""
+    """The containers of a Deployment or the like, as the API server describes it."""
     template = content["spec"]["template"]
     labels = template.get("metadata", {}).get("labels") or {}
     return [

@@ -53,7 +53,7 @@ class DetachingCentre(Protocol):
 
 
 class Detacher:
-    """Of one edge.
+    """Waits for the order to detach one edge, and carries it out.
 
     Args:
         attachment: asks for the attachment that is in force now; None: there is none.

@@ -64,7 +64,7 @@ LOOK_SECONDS = 1.0
 
 
 class Detaching:
-    """Of one edge.
+    """Takes one edge apart, and can go on after a kill.
 
     Args:
         anchor: the object that owns what bootstrap has installed.

@@ -17,7 +17,7 @@ LONGEST_WAIT = 50.0
 LEAST_CUT = 2.0
 """Seconds after which a broken connection is one that was cut while it was silent."""
 SHORTER = 0.7
-"""Of the time after which it was cut twice, so much is offered from then on."""
+"""Share of the time after which it was cut twice that is offered from then on."""
 CUTS_FORGOTTEN = 3600.0
 """Seconds after which the longest wait is tried again."""
 SPREAD = 30.0
@@ -26,11 +26,11 @@ HASTY_CALLS, HASTY_SECONDS = 30, 2 * SHORTEST_INTERVAL
 """So many times in a row the centre is called at once when it wanted something else, then each time so many seconds
 later, which also is how long it takes to earn one more such call. Somebody may put many secrets one by one."""
 FULL = 0.9
-"""Of the time that was offered: from then on it was used up."""
+"""Share of the offered time from which on it counts as used up."""
 
 
 class Holding:
-    """Of one agent."""
+    """Chooses how long the centre may hold back its answers to one agent."""
 
     def __init__(self, clock: Clock, chance: Random) -> None:
         self._clock = clock

@@ -30,7 +30,7 @@ class OpeningController(Protocol):
 
 
 class KeyCheck:
-    """Of one edge.
+    """Finds the values that no key of one edge opens.
 
     Args:
         openings: what the last look at the SealedSecrets has seen; None: there was none yet.

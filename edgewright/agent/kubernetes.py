@@ -140,7 +140,7 @@ class Kubernetes:
             return answer.status is not None and answer.status.allowed
 
     async def hosts(self) -> list[Host]:
-        """Of every Node."""
+        """Describes every Node."""
         async with self._asking("nodes"):
             return [host_of(node) async for node in self._opened().list(Node, chunk_size=NODES_AT_ONCE)]
 
@@ -242,7 +242,7 @@ class Kubernetes:
             return sealed_secret_of(found, namespace, name)
 
     async def openings(self) -> list[Opening]:
-        """Of every SealedSecret that the centre has sealed; none if this Kubernetes knows no such kind."""
+        """The openings of SealedSecrets that the centre has sealed; none if this Kubernetes knows no such kind."""
         openings: list[Opening] = []
         async with self._asking("sealedsecrets"):
             found = self._opened().list(SealedSecretKind, namespace="*", chunk_size=SEALED_AT_ONCE)
@@ -383,7 +383,7 @@ def trouble_of(error: Exception, where: str) -> EdgewrightError:
 
 
 def _status(error: BaseException | None) -> int | None:
-    """Of the answer that was an error; the client stumbles over some, such as one without content type."""
+    """The status of the answer that was an error; the client stumbles over some, such as one without content type."""
     while error is not None:
         if isinstance(error, httpx2.HTTPStatusError):
             return error.response.status_code

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 MOST_NAMED = 20
-"""Of what is missing, unknown, or not opened: where more is, the first of it says enough."""
+"""Names of what is missing, unknown, or not opened: where more is, the first ones say enough."""
 LONGEST_NAMED = 200
 """Characters of an object that is missing; the centre reads no more."""
 NODES, SEALED_SECRETS = "nodes", "sealedsecrets"

@@ -28,7 +28,7 @@ class Scales(Protocol):
 
 
 class Leaving:
-    """Of one edge.
+    """Plays one agent's part in the deletion of its cluster.
 
     Args:
         namespace: of the detacher.

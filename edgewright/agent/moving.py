@@ -32,7 +32,7 @@ Knock = Callable[[CentreDoor], Awaitable[ReceivedHeartbeatAnswer]]
 
 
 class Moving:
-    """Of one edge.
+    """Moves one edge from one door of the centre to another.
 
     Args:
         namespace: of its Secrets.

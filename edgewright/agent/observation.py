@@ -27,7 +27,7 @@ MOST_OTHERS = 20
 WAITS_FOR_OTHERS = frozenset({"SourceNotReady", "DependencyNotReady"})
 """Reasons of a release that is not *Ready* while what it needs is on its way."""
 MOST_NAMESPACES = 250
-"""Of more, the centre is told none: it would take the others for missing."""
+"""Where there are more, the centre is told none: it would take the others for missing."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ class HeldSecret:
 
 @dataclass(frozen=True, slots=True)
 class Passwords:
-    """Of one role; None: there is none."""
+    """The passwords of one role; None: there is none."""
 
     current: str | None = field(repr=False)
     next: str | None = field(default=None, repr=False)

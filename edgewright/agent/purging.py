@@ -66,7 +66,7 @@ class Purged:
 
 
 class Purging:
-    """Of one edge whose workloads and releases are gone.
+    """Purges one edge whose workloads and releases are gone.
 
     Args:
         anchor: keeps the outcome: whoever is killed afterwards must not look again, without the rights.

@@ -66,7 +66,7 @@ class Nonces:
 
 
 class Reporter:
-    """Of one edge.
+    """Reports one edge's status and renews its lease.
 
     Args:
         centre: to begin with.

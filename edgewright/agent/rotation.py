@@ -37,7 +37,7 @@ class Registrar(Protocol):
 
 
 class Rotation:
-    """Of the two credentials of one edge.
+    """Replaces the two credentials of one edge.
 
     Args:
         namespace: of its Secrets.
@@ -49,7 +49,7 @@ class Rotation:
         self._matters = {role: Transitions(f"{role}_credential") for role in (AGENT, FLUX)}
 
     async def flux_sha256(self, attachment: Attachment) -> str | None:
-        """Of the password that Flux uses; None: it cannot be told, or is not ours to replace."""
+        """SHA-256 of the password that Flux uses; None: it cannot be told, or is not ours to replace."""
         try:
             held = await self._read(FLUX, attachment)
         except EdgewrightError as trouble:

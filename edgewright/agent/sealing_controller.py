@@ -152,7 +152,7 @@ class SealingController:
 
 
 def _encrypted(content: bytes, secret: SealedSecret) -> Mapping[str, str]:
-    """Of the object that it has rebuilt, the values; nothing else of it is what we gave it."""
+    """The values of the object that it has rebuilt; nothing else of it is what we gave it."""
     try:
         found = json.loads(content)["spec"]["encryptedData"]
         return {key: str(found[key]) for key in secret.values}

@@ -31,7 +31,7 @@ class _Wait:
 
 
 class FluxSilence:
-    """Of one edge. It counts from the agent's own first look: one that has just started calls nobody silent.
+    """Finds silent controllers. It counts from the agent's own first look: a new agent calls nobody silent.
 
     Args:
         look_seconds: between two looks.

@@ -67,7 +67,7 @@ class WatchedEdge(Protocol):
 
 
 class Watch:
-    """Of one edge.
+    """Looks at one edge and keeps what was seen.
 
     Args:
         certificate: asks sealed-secrets for its certificate, PEM.

@@ -41,7 +41,7 @@ class _Stored(NamedTuple):
 
 
 class _Verdicts:
-    """Of one cluster after the other; charts and templates are read once."""
+    """Judges one cluster after the other; charts and templates are read once."""
 
     def __init__(self, config: ConfigStore, git: GitServer, external_url: str) -> None:
         self._config = config

@@ -92,4 +92,4 @@ Sentence = Annotated[str, AtMost(1000)]
 STATUS_BYTES = 64 * 1024
 STATUS_LEVELS = 30
 STATUS_NODES = 10_000
-"""Of an edge's status."""
+"""Bounds of an edge's status."""

@@ -10,7 +10,7 @@ from edgewright.domain.bounds import AtMost, Place, Sentence, Word
 from edgewright.domain.check_in import CheckIn
 
 MOST_NAMES = 20
-"""Of many Secrets, in one reading: the whole list is in the database."""
+"""Names of Secrets in one reading, of however many: the whole list is in the database."""
 
 
 class Frozen(BaseModel):

@@ -162,7 +162,7 @@ def _proposed(wanted: Wanted) -> str:
 
 
 def _opening(wanted: Wanted) -> State:
-    """Of a certificate that is in order: whether everything opens, is sealed with it, and can be."""
+    """Judges the secrets under a certificate that is in order: whether all open, are sealed with it, and can be."""
     resealing = wanted.resealing
     lost, count = ((), 0) if resealing is None else (resealing.unreadable, resealing.unreadable_count)
     lost = (*lost, *(place for place in wanted.unopened if place not in lost))

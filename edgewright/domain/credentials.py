@@ -25,7 +25,7 @@ from edgewright.errors import Unauthenticated
 
 TOKEN_ID_BYTES = 8
 LONGEST_TOKEN_LIFE = timedelta(days=7)
-"""Of a registration token."""
+"""Longest life of a registration token."""
 SECRET_BYTES = 32
 
 OPERATOR_PREFIX = "ew"

@@ -32,7 +32,7 @@ MOST_REPORTED = 250
 MOST_REFUSED = 20
 """Refused Secrets that are read of a status; it counts the others."""
 _MOST_ITEMS = 1000
-"""Of any other list. A status has room for less."""
+"""Items of any other list. A status has room for less."""
 _MOST: Mapping[str | int, int] = {
     "missing": MOST_NAMES,
     "unknown": MOST_NAMES,
@@ -52,7 +52,7 @@ def _first(items: object, info: ValidationInfo) -> object:
 
 
 def _none_if_many(names: object) -> object:
-    """Of so many names nobody knows which are left out."""
+    """None for a list so long that nobody knows which names are left out."""
     return None if isinstance(names, list) and len(names) > MOST_REPORTED else names
 
 

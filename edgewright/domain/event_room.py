@@ -8,7 +8,7 @@ BURST = 60.0
 PER_SECOND = 1 / 60
 """What comes back."""
 CERTIFICATE_COST = 10.0
-"""Of another sealing certificate, in events: secrets are sealed anew for it, and somebody is told."""
+"""Cost of another sealing certificate, in events: secrets are sealed anew for it, and somebody is told."""
 
 
 @dataclass(frozen=True)

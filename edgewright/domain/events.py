@@ -92,7 +92,7 @@ class EventKind(StrEnum):
 
 
 EVENTS_BYTES = 256 * 1024
-"""Of all events in one message."""
+"""Size of all events in one message."""
 
 
 class NewEvent(Frozen):

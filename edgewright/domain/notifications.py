@@ -27,7 +27,7 @@ LONGEST_REST = timedelta(hours=1)
 """What a receiver may ask for with `Retry-After`; news that is older by more is of little use."""
 LONGEST_URL = 2000
 LONGEST_MESSAGE = 2000
-"""Of a notification, in characters. Standard Webhooks wants bodies below 20 kB; what a template says has no limit."""
+"""Characters of a notification. Standard Webhooks wants bodies below 20 kB; what a template says has no limit."""
 
 
 class NotificationType(StrEnum):

@@ -18,7 +18,7 @@ from edgewright.domain.secret_template import SecretTemplate
 from edgewright.errors import Invalid
 
 SECRETS_FIELD = "secrets"
-"""Of the *Edge cluster status*."""
+"""Field of the *Edge cluster status*."""
 LONGEST_SENTENCE = 300
 """Characters of what the edge's controller says."""
 REFUSED = "SecretRefused"
@@ -80,7 +80,7 @@ class OpenedSecrets:
         return self.refused_count == len(self.refused)
 
     def state_of(self, digest: str, template: str) -> tuple[EdgeState, str]:
-        """Of one sealing, and the controller's sentence if it is refused.
+        """The state of one sealing, and the controller's sentence if it is refused.
 
         Args:
             template: its digest; passed over if the agent does not say which one the edge has.

@@ -39,7 +39,7 @@ LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
 
 MOST_LABELS = MOST_ANNOTATIONS = 64
 ANNOTATIONS_BYTES = 64 * 1024
-"""Of a Secret's annotations, names and values; Kubernetes takes four times as many."""
+"""Size of a Secret's annotations, names and values; Kubernetes takes four times as many."""
 TYPE_LIMIT = 253
 PREFIX_LIMIT = 253
 NAME_LIMIT = 63

@@ -13,7 +13,7 @@ from edgewright.domain.events import EVENTS_BYTES, NewEvent
 from edgewright.domain.projection import Done, Projection
 
 QUEUE_BYTES = 320 * 1024
-"""Of all verbs that wait."""
+"""Size of all verbs that wait."""
 
 
 Typed = Annotated[str, AtMost(10_000)]

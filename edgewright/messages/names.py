@@ -55,7 +55,7 @@ SEARCH_ATTRIBUTES: Final[dict[str, str]] = {
 """Name -> type, as the Temporal CLI spells it."""
 
 LABELS_BYTES: Final = 1900
-"""Of the 2,048 that Temporal takes as one search attribute, its metadata included."""
+"""Below the 2,048 bytes that Temporal takes as one search attribute, its metadata included."""
 
 
 def workflow_id(cluster: UUID) -> str:

@@ -65,7 +65,7 @@ def stale_secrets(git: GitServer, repository: UUID, fingerprint: str) -> list[st
 
 
 def still_unopened(git: GitServer, repository: UUID, claimed: Sequence[UnopenedValue]) -> list[UnopenedValue]:
-    """Of the values that no key of an edge opens any more, those that the repository still holds.
+    """Those of the values that no key of an edge opens any more that the repository still holds.
 
     What was entered again since, or never was there, is not lost. Blocks: run it in a thread.
 

@@ -12,7 +12,7 @@ async def fleet(centre: GatewayCentre) -> None:
 
 
 async def names(admin: httpx.AsyncClient, **params: str) -> list[str]:
-    """Of all pages, one cluster on each."""
+    """The names on all pages, one cluster on each."""
     found: list[str] = []
     after: dict[str, str] = {}
     while True:

@@ -22,7 +22,7 @@ BESIDE_SETTINGS = {"EDGEWRIGHT_COMPONENTS_DIR", "EDGEWRIGHT_TOKEN_FILE", "EDGEWR
 """Variables of the tests' components and of the command line on another machine: no setting of a process."""
 VARIABLE = re.compile(r"\bEDGEWRIGHT_[A-Z_]*[A-Z]\b")
 NAME_OF_A_SECRET = "EDGEWRIGHT_AGENT_PULL_SECRET"
-"""Of an object on edges; what is in it the centre never sees."""
+"""Names an object on edges, whose content the centre never sees."""
 SECRET_NAME = re.compile(r"PASSWORD|PWD|TOKEN|SECRET")
 PINNED = re.compile(r"[a-z/-]+:[a-z0-9.-]+@sha256:[0-9a-f]{64}")
 WITHOUT_DEFAULT = re.compile(r"\$\{[A-Z_]+:\?[^}]+\}")

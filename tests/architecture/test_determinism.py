@@ -28,7 +28,7 @@ PURE_PARTS = {
     "temporalio": {"workflow"},
     "uuid": {"UUID", "uuid5"},
 }
-"""Of others, what may be used of them; members of classes are judged by name."""
+"""What may be used of other modules; members of classes are judged by name."""
 OF_THE_SDK = "temporalio."
 """Its modules are made for workflows."""
 CLOCKS = {"now", "today", "utcnow", "uuid1", "uuid4"}

@@ -160,7 +160,7 @@ def test_nothing_unfinished_is_left_and_no_test_is_left_out(root: Path, authored
 
 
 def test_every_file_in_the_folder_of_real_components_bears_their_mark(root: Path) -> None:
-    """Of that folder `make test-real` runs what is marked, and `make test` nothing: a file without it never runs."""
+    """`make test-real` runs what is marked there, and `make test` nothing: a file without the mark never runs."""
     files = [*(root / "tests" / "real").rglob("test_*.py")]
     assert len(files) > 30
     unmarked = [path for path in files if not AGAINST_REAL_COMPONENTS.search(path.read_text("utf-8"))]
@@ -208,6 +208,30 @@ def test_a_clause_that_swallows_everything_would_be_found(clause: str, found: bo
     tree = ast.parse(f"try:\n    1\n{clause}")
     handler = next(node for node in ast.walk(tree) if isinstance(node, ast.ExceptHandler))
     assert _swallows_everything(handler) is found
+
+
+def _begins_with_of(tree: ast.Module) -> list[int]:
+    """Lines of docstrings that say whose a thing is, and leave open what it is."""
+    return [
+        node.lineno
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+        if isinstance(node.value.value, str) and node.value.value.startswith("Of ")
+    ]
+
+
+def test_no_docstring_says_only_whose_a_thing_is(root: Path, all_modules: list[Path]) -> None:
+    found = [
+        _at(root, path, line, "begins with Of")
+        for path in all_modules
+        for line in _begins_with_of(ast.parse(path.read_text("utf-8")))
+    ]
+    assert found == []
+
+
+def test_a_docstring_that_says_only_whose_a_thing_is_would_be_found() -> None:
+    code = 'PORT = 1\n"""Of the gateway."""\nclass Watch:\n    """Of one edge."""\nclass Door:\n    """Leads in."""\n'
+    assert _begins_with_of(ast.parse(code)) == [2, 4]
 
 
 def test_workflows_share_nothing_that_changes() -> None:

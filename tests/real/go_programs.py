@@ -16,7 +16,7 @@ SOURCE_CONTROLLER = "v1.9.1"
 """Newer ones need a module that cannot be had."""
 KUSTOMIZE_CONTROLLER = "v1.9.5"
 FLUX_GIT = "v0.52.0"
-"""Of the client that Flux's source-controller v1.9.5 has."""
+"""The Git client of Flux's source-controller v1.9.5."""
 KWOK = "v0.8.0"
 SEALED_SECRETS = "v0.27.1"
 

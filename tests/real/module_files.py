@@ -41,7 +41,7 @@ FOLDERS = {
 
 
 HELM_KINDS = "v1.6.5"
-"""Of helm-controller, whose definition is in no module to be had: made of its Go types, as upstream makes it."""
+"""Version of helm-controller. No available module has its kind: it is made of the Go types, as upstream makes it."""
 
 
 def module_folder(name: str, *, say: Callable[[str], None] = print, shop: Workshop | None = None) -> Path:

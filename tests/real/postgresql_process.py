@@ -39,7 +39,7 @@ class ServerProcess:
 
     @property
     def pid(self) -> int | None:
-        """Of the postmaster; None: it does not run."""
+        """The process ID of the postmaster; None: it does not run."""
         running = self._process
         return running.pid if running is not None and running.poll() is None else None
 

@@ -52,7 +52,7 @@ class Workshop:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Of a build that leaves nothing outside the folder."""
+        """The environment of a build that leaves nothing outside the folder."""
         return {
             **os.environ,
             **MEMORY,

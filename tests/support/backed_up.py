@@ -92,7 +92,7 @@ class BackedUp:
         return self.centre.api("GET", f"/v1/cluster/{uuid}").status_code == 410
 
     def is_unknown(self, uuid: str) -> bool:
-        """Of a cluster that was made after the backup."""
+        """Whether the centre has never heard of a cluster, as of one that was made after the backup."""
         return self.centre.api("GET", f"/v1/cluster/{uuid}").status_code == 404
 
     def rows(self, statement: str, *values: str) -> list[tuple[Any, ...]]:

@@ -20,7 +20,7 @@ READS = 5
 MADE = 19
 """The first request of which a run has made its anchor."""
 REQUESTS = 34
-"""Of a run on a cluster on which nothing is yet; a test counts them."""
+"""How many requests a run makes on an empty cluster; a test counts them."""
 
 
 @dataclass

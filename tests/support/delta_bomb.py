@@ -42,7 +42,7 @@ def tree(entries: Sequence[tuple[str, str, bytes]]) -> bytes:
 
 @cache
 def unpacked_id(blocks: int) -> bytes:
-    """Of so many blocks of zeros."""
+    """The ID of the blob with so many blocks of zeros."""
     content = hashlib.sha1(f"blob {blocks * BLOCK}\0".encode(), usedforsecurity=False)
     for _ in range(blocks):
         content.update(bytes(BLOCK))

@@ -57,7 +57,7 @@ class BootstrappedEdge:
     """Workload → UID of what has applied it."""
     changes: list[str] = field(default_factory=list)
     containers_of: dict[str, Container] = field(default_factory=dict)
-    """Of Deployments, by their UIDs."""
+    """Containers of Deployments, by the UIDs of these."""
     killed_in: int = 0
 
     def __post_init__(self) -> None:

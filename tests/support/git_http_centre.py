@@ -65,7 +65,7 @@ class GitHttpCentre:
         return name, f"{self.url}/{name}"
 
     def head(self, repository: UUID) -> CommitId:
-        """Of a repository that has one."""
+        """The head of a repository that has one."""
         head = self.server.head(repository)
         assert head is not None
         return head

@@ -27,7 +27,7 @@ from temporalio.service import RPCError, RPCStatusCode
 Place = tuple[str, bytes]
 _ALPHABETS = {"base64": base64.b64encode, "base64url": base64.urlsafe_b64encode}
 DATABASES = ("edgewright.db", "temporal.db")
-"""Of an embedded centre."""
+"""Files of an embedded centre."""
 SPECIAL = ('é"', "/+", "\\ ", "%&", "???", "\n<")
 """What some escaping changes; three question marks have a character in base64 that base64url has not."""
 

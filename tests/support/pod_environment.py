@@ -21,7 +21,7 @@ _UNITS = {
     **{unit: Decimal(1000) ** power for power, unit in enumerate(("", "k", "M", "G", "T"))},
     **{unit: Decimal(1024) ** power for power, unit in enumerate(("Ki", "Mi", "Gi", "Ti"), start=1)},
 }
-"""Of Kubernetes' quantities."""
+"""Suffixes of Kubernetes' quantities."""
 _REFERENCE = re.compile(r"\$\$|\$\((\w+)\)")
 """To a variable, in an argument; or a dollar that is meant as one."""
 

@@ -25,7 +25,7 @@ class AgentKilled(BaseException):
 
 @dataclass
 class Credentials:
-    """Of one role: the password that is valid, its unproven successor, and those that are dead."""
+    """The passwords of one role: the valid one, its unproven successor, and those that are dead."""
 
     active: str
     pending: str | None = None

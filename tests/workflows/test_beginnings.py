@@ -199,7 +199,7 @@ async def beginning_with(reading: Reading, *, fails: StepName | None = None) -> 
 
 @pytest.fixture
 async def reading(idle_centre: WorkflowCentre) -> Reading:
-    """Of a new cluster."""
+    """The reading of a new cluster."""
     cluster = uuid4()
     body = {"name": "new", "namespace": "edgewright"}
     await idle_centre.wishes.write_configuration(cluster, body, actor="token:test", create_object=True)

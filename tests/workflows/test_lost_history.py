@@ -49,7 +49,7 @@ async def history_lost(
 
 
 def has_told_of(commit: CommitId | None) -> Callable[[ClusterRow], bool]:
-    """Of its own commits a workflow tells a moment later; one that has lost its history tells of them at once."""
+    """A workflow tells of its own commits a moment later; one that has lost its history tells of them at once."""
     return lambda row: row.projection is not None and row.projection.desired_revision == commit
 
 

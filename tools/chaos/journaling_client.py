@@ -17,7 +17,7 @@ TIMEOUT = 60.0
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 2.0
 """Seconds between two attempts."""
 TAKES_TOO_MUCH = (429, "too_many_requests")
-"""Of a gateway on a slow machine, before it has done anything: whoever is told so comes back."""
+"""What a gateway on a slow machine says before it has done anything: the client comes back later."""
 SECOND_ANSWERS = {("DELETE", 404), ("PUT", 412), ("DELETE", 429), ("PUT", 429)}
 Facts = Callable[[httpx.Response], Mapping[str, Any]]
 

@@ -9,7 +9,7 @@ from tools.chaos.journal import Journal
 SHORT = 100
 """Kills; a run with fewer is a short one."""
 MOST_TRIES = 100
-"""Of a strike that has to happen once; one that never can be done is a defect of its own."""
+"""Attempts at a strike that has to happen once; one that can never be done is a defect of its own."""
 LONGEST_WAIT = 12.0
 """Seconds that a kill is put off for an answer; the next kill may well hit what is just coming up."""
 BESIDE = frozenset({"again", "freeze", "flood", "stall", "repository copy", "repository put back"})

@@ -24,7 +24,7 @@ FROZEN_SECONDS = (2.0, 15.0)
 STARTING_SECONDS = (0.2, 3.0)
 """Age of what is killed while it starts: it imports, opens its stores, or begins to take work."""
 SIGNALS = (800, 2400)
-"""Of one flood; more of them than a queue takes wait at once."""
+"""Least and most signals of one flood; more of them wait at once than a queue takes."""
 AT_ONCE = 400
 REFUSED = frozenset({RPCStatusCode.NOT_FOUND, RPCStatusCode.INVALID_ARGUMENT, RPCStatusCode.RESOURCE_EXHAUSTED})
 """What Temporal says of a run that has ended meanwhile, or of a signal too many."""

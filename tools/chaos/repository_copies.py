@@ -40,7 +40,7 @@ class Copy:
 
 
 class RepositoryCopies:
-    """Of the repositories below one folder."""
+    """Copies the repositories below one folder, and puts earlier copies back."""
 
     def __init__(self, root: Path, copies: Path, journal: Journal, random: Random) -> None:
         self._root, self._folder, self._journal, self._random = root, copies, journal, random
@@ -55,7 +55,7 @@ class RepositoryCopies:
             return self._copy() if kind == "repository copy" else self._put_back()
 
     def _copy(self) -> bool:
-        """Of those that were written to last: their clusters live still, and go on."""
+        """Copies those that were written to last: their clusters still live, and go on."""
         heads = [(head.stat().st_mtime, head.parents[2]) for head in self._root.glob("*.git/refs/heads/main")]
         copied = [self._copy_one(folder) for _, folder in sorted(heads, reverse=True)[:AT_ONCE]]
         while len(self._copies) > KEPT:
@@ -111,7 +111,7 @@ def _is_older(copy: Copy, folder: Path) -> bool:
 
 
 def _generation(folder: Path) -> str:
-    """Of the newest commit of the centre: new hardware leaves none of its own if nothing has to be taken away."""
+    """The generation in the centre's newest commit: new hardware adds none if nothing has to be taken away."""
     fences = _git(folder, "log", "--format=%(trailers:key=Edgewright-Fence,valueonly,separator=)", "main") or ""
     return next(fence.partition("/")[0] for fence in fences.splitlines() if fence)
 

@@ -16,7 +16,7 @@ STALLED_SECONDS = (2.0, 12.0)
 
 
 class StallingDisk:
-    """Of all processes of one centre.
+    """Stalls the disk of all processes of one centre.
 
     Args:
         folder: gets what makes them notice; there is nothing yet.

@@ -69,7 +69,7 @@ def _repository(lived: Lived) -> Iterator[str]:
 
 
 def _memory(lived: Lived) -> Iterator[str]:
-    """Of each worker by itself."""
+    """Checks the memory of each worker by itself."""
     for years in _workers(lived):
         if years[-1].worker > years[0].worker + MEMORY_GROWTH:
             yield f"memory: the worker has grown from {years[0].worker:.0f} to {years[-1].worker:.0f} MB"

@@ -14,7 +14,7 @@ GROWING = frozenset({"applied_verbs", "changes", "credentials", "events", "regis
 
 @dataclass(frozen=True)
 class RepositorySize:
-    """Of a bare repository: commits on ``main``, loose objects, packs, and bytes on disk (blocks, all files)."""
+    """A bare repository's commits on ``main``, loose objects, packs, and bytes on disk (blocks, all files)."""
 
     commits: int
     loose: int
@@ -68,7 +68,7 @@ def bytes_of(database: Path) -> dict[str, int]:
 
 
 def file_bytes(file: Path) -> int:
-    """Of a file of SQLite and its write-ahead log."""
+    """The bytes of a file of SQLite and of its write-ahead log."""
     return sum(part.stat().st_size for part in file.parent.glob(f"{file.name}*"))
 
 

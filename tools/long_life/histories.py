@@ -35,7 +35,7 @@ class Histories:
 
     @property
     def events(self) -> int:
-        """Of all runs, the present one too."""
+        """Counts the events of all runs, the present one too."""
         return sum(run.events for run in self.ended) + self.present_events
 
     async def read(self) -> None:

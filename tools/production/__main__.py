@@ -20,7 +20,7 @@ from tools.production.ports import Ports
 from tools.production.topology import Topology, running
 
 USUAL_PORT = 8443
-"""Of the external URL, if nobody has it."""
+"""The port of the external URL, if nobody else has it."""
 
 
 def main() -> int:

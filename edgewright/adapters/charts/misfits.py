@@ -82,7 +82,7 @@ def is_in(values: Json, path: Path) -> bool:
 
 
 def place_of(violation: Violation) -> Path:
-    """Of the value that a violation is about: also of one that should not be there, and of one that should."""
+    """The path of the value that a violation is about: also of one that should not be there, or that should."""
     path, wanted, instance = tuple(violation.absolute_path), violation.validator_value, violation.instance
     named = unexpected_names(violation)
     if violation.validator == "required" and isinstance(wanted, Sequence) and isinstance(instance, Mapping):

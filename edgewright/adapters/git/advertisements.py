@@ -28,7 +28,7 @@ _ON_MAIN = b"ref: refs/heads/main\n"
 
 
 class Advertisements:
-    """Of all repositories of one process."""
+    """Keeps the advertisements of all repositories for one process."""
 
     def __init__(self, ask: Ask) -> None:
         self._ask = ask

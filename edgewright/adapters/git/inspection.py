@@ -25,7 +25,7 @@ _MOST_OBJECTS = 10
 
 
 def places(root: Path) -> list[str]:
-    """Of all repositories, in service and archived; also of those that Git would not recognise."""
+    """The places of all repositories, in service and archived; also of those that Git would not recognise."""
     found = (folder.relative_to(root).as_posix() for kind in ("", ARCHIVE) for folder in (root / kind).glob("*.git"))
     return sorted(place for place in found if PLACE.fullmatch(place))
 

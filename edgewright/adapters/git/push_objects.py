@@ -13,7 +13,7 @@ from edgewright.domain.own_objects import EDGEWRIGHT, UNPRUNED, ObjectKey, OwnOb
 from edgewright.domain.repository_paths import printable
 
 SECONDS = 3.0
-"""Of computing, for the objects of one push. Only files that name something of Edgewright's take any."""
+"""Processor time for the objects of one push. Only files that name something of Edgewright's take any."""
 GENERATED = ("edo", "cluster")
 """The folder whose objects Edgewright writes itself."""
 _MANIFESTS = (".yaml", ".yml", ".json")

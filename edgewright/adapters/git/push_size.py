@@ -55,7 +55,7 @@ def reason_against_size(commit: str, folder: str) -> str | None:
 
 
 def _extent(commit: str, folder: str) -> Extent:
-    """Of a folder at a commit; nothing if it is not there."""
+    """The extent of a folder at a commit; nothing if it is not there."""
     known: dict[str, Extent] = {}
 
     def measure(tree: str, depth: int) -> Extent:

@@ -30,7 +30,7 @@ SCHEDULE_ANSWERS = timedelta(seconds=2)
 """How long a schedule may need to say whether it is paused; one that works needs some milliseconds."""
 
 PATIENCE = timedelta(seconds=5)
-"""Of who only wants to know whether it is paused, and has limits of their own."""
+"""For callers who only want to know whether it is paused, and have limits of their own."""
 
 KEPT = 10
 """The newest rounds, for whoever wants to see what a round does. The page of the schedule links as many. Temporal

@@ -83,7 +83,7 @@ def pages(gateway: GatewayClient, filters: Mapping[str, Any], *, limit: int | No
 
 
 def _deleted(found: list[Document]) -> CliError:
-    """Of the one that was deleted last, if several had the name."""
+    """Names the cluster that was deleted last, if several had the name."""
     last = max(found, key=lambda item: str(item["deleted_at"]))
     timeline = typed(f"cluster timeline {last['uuid']}")
     return CliError(

@@ -63,7 +63,7 @@ class How:
 
     @property
     def params(self) -> dict[str, str] | None:
-        """Of the request."""
+        """Query parameters of the request."""
         asked = {"dryrun": self.dry_run, "create_namespace": self.create_namespace}
         return {name: "true" for name, is_on in asked.items() if is_on} or None
 
@@ -108,12 +108,12 @@ def template_of(
 
 
 def secret_url(cluster: NamedCluster, place: SecretReference) -> str:
-    """Of one Secret, at the gateway."""
+    """The path of one Secret at the gateway."""
     return "/".join([cluster.path, "secret", quote(place.namespace, safe=""), quote(place.name, safe="")])
 
 
 def key_path(cluster: NamedCluster, place: SecretReference, key: str) -> str:
-    """Of one key, at the gateway."""
+    """The path of one key at the gateway."""
     return f"{secret_url(cluster, place)}/{quote(key, safe='')}"
 
 

@@ -10,9 +10,9 @@ from edgewright.domain.kubernetes_names import check_secret_key
 from edgewright.errors import Invalid
 
 LARGEST_BYTES = 1024 * 1024
-"""Of all keys of one Secret; the gateway refuses more."""
+"""Limit for all keys of one Secret; the gateway refuses more."""
 MOST_KEYS = 1000
-"""Of one request; the gateway refuses more."""
+"""Limit for one request; the gateway refuses more."""
 
 
 def read_value(source: str) -> bytes:

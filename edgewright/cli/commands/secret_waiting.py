@@ -17,7 +17,7 @@ _WORDS = {
     EdgeState.UNKNOWN: "committed; the edge does not say how far it is",
 }
 _PATIENT_REASONS = frozenset({"Behind", "UpToDate", "NotReported"})
-"""Of *Synced*, while a commit is on its way as it should be."""
+"""Reasons of *Synced* while a commit is on its way as it should be."""
 
 
 def wait_until_opened(

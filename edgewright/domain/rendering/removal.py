@@ -38,7 +38,7 @@ PART = "edge-purge"
 RIGHTS = "edgewright-purge"
 """Roles and bindings; ``agent/purging.py`` and ``agent/detach.yaml`` have the same."""
 USUAL_NAMESPACE = "kube-system"
-"""Of sealed-secrets, unless the cluster's values say another; ``charts/edge-cluster/values.yaml`` has the same."""
+"""Where sealed-secrets is if the cluster's values name none; ``charts/edge-cluster/values.yaml`` has the same."""
 
 _DETACHER = "edgewright-detach"
 _SELF_LINK = "self-link"

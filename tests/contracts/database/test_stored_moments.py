@@ -73,7 +73,7 @@ async def test_notifications_are_not_held_back(timed: Store) -> None:
 
 
 async def test_notifications_are_not_given_up_at_once(timed: Store) -> None:
-    """Of a receiver that failed today and, it seems, in 400 days: all that waits is older than three days."""
+    """The receiver failed today and, it seems, in 400 days: all that waits for it is older than three days."""
     await set_webhook(timed)
     await report(timed, await timed.create())
     await settle(timed, await batch(timed), FAILED)

@@ -32,7 +32,7 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
 IDENTITY = {"name": "press-shop", "uuid": "f59cc279-9125-4d36-a37f-d9fcc13ba0c4", "organisation": "ACME"}
 REFUSALS = ("values don't meet the specifications", "type mismatch on ")
-"""Of values: what a schema says, and what stands where the values of a dependency belong."""
+"""How Helm refuses values: by a schema, or for what stands where the values of a dependency belong."""
 DRAFT_4 = "http://json-schema.org/draft-04/schema#"
 DRAFT_7 = "http://json-schema.org/draft-07/schema#"
 DRAFT_2020 = "https://json-schema.org/draft/2020-12/schema"

@@ -57,7 +57,7 @@ class Edge:
         return found["status"], found["reason"]
 
     def message(self, name: str) -> str:
-        """Of a condition."""
+        """The message of a condition."""
         (found,) = [each for each in self.shown()["conditions"] if each["type"] == name]
         message: str = found["message"]
         return message

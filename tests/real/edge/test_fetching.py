@@ -31,7 +31,7 @@ LEASE_SECONDS = 300
 SHORTEST_INTERVAL = 180.0
 """Seconds after which Flux looks by itself, at first; 10 minutes once it is asked."""
 FLUX_IS_EARLY = 0.1
-"""Of its interval, at most, so that not all sources are fetched at once: twice what it is."""
+"""Share of its interval by which Flux is early at most, so as not to fetch all sources at once: twice the real."""
 
 DRIVEN = frozenset({"UpToDate", "Progressing", "ReleaseFailed"})
 """Reasons of *Synced* where all that is committed is applied; what becomes of the release is another matter."""

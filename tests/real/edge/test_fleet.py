@@ -59,7 +59,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 @pytest.fixture(scope="module")
 def port() -> int:
-    """Of the gateway."""
+    """The port of the gateway."""
     return free_port()
 
 

@@ -25,7 +25,7 @@ AGENT_IMAGE = "registry.example.com/edgewright:test"
 
 
 def centre_variables(**more: str) -> dict[str, str]:
-    """Of a centre that has an agent for edges, sweeps often, and comes back at the same port."""
+    """Variables of a centre that has an agent for edges, sweeps often, and comes back at the same port."""
     return {
         "EDGEWRIGHT_DEMO": "0",
         "EDGEWRIGHT_SWEEP_SECONDS": SWEEP_SECONDS,
@@ -140,7 +140,7 @@ class Attaching:
         return base64.b64decode(held).decode() if held else None
 
     def agent_said(self, key: str = "state") -> list[str]:
-        """Of its centre, since it was started last."""
+        """What the agent has logged of its centre since it was started last."""
         written, starts = self._agent_log(), self.agent_starts()
         return [str(line.get(key)) for line in written[starts[-1] :] if line["event"] == "centre"] if starts else []
 
@@ -162,7 +162,7 @@ class Attaching:
         return self.source_said().startswith("stored artifact")
 
     def source_said(self) -> str:
-        """Of the driving repository, as Flux has it."""
+        """What Flux says of its source, the driving repository."""
         found = self.factory.cluster.find("gitrepository", "self-link", namespace="edgewright")
         conditions = (found or {}).get("status", {}).get("conditions", [])
         return "".join(str(each["message"]) for each in conditions if each["type"] == "Ready")

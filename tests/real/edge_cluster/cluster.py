@@ -87,7 +87,7 @@ class Cluster:
 
     @property
     def url(self) -> str:
-        """Of the API server."""
+        """The URL of the API server."""
         return f"https://127.0.0.1:{self.port}"
 
     def start(self) -> None:

@@ -41,7 +41,7 @@ class SealedSecrets:
 
     @property
     def url(self) -> str:
-        """Of its own API: ``/v1/cert.pem``, ``/v1/verify``, ``/v1/rotate``."""
+        """The URL of its own API: ``/v1/cert.pem``, ``/v1/verify``, ``/v1/rotate``."""
         return f"http://127.0.0.1:{self.port}"
 
     def start(self) -> None:

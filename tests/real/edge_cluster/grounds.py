@@ -37,14 +37,14 @@ LETTING_GO = 180.0
 
 @dataclass
 class Grounds:
-    """Of all tests that let edges go."""
+    """What all tests that let edges go share."""
 
     cluster: Cluster
     centre: EmbeddedEdgewright
     kubelet: Kubelet
     folder: Path
     variables: dict[str, str]
-    """Of the detacher, on top of its own, from its next start on."""
+    """What the detacher gets on top of its own variables, from its next start on."""
 
     def contents(self) -> Contents:
         """Everything that the API server holds, but what sealed-secrets keeps for itself."""
@@ -93,7 +93,7 @@ class GroundsCluster:
         return found[name]
 
     def message(self, name: str) -> str:
-        """Of a condition."""
+        """The message of a condition."""
         return next(str(each["message"]) for each in self.api("GET").json()["conditions"] if each["type"] == name)
 
     def delete(self, **parameters: str) -> None:
@@ -109,7 +109,7 @@ class GroundsCluster:
         return items
 
     def kinds(self) -> list[str]:
-        """Of its events, in order."""
+        """The kinds of its events, in order."""
         return [each["kind"] for each in self.events()]
 
     def order(self) -> str:

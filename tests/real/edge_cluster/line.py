@@ -37,7 +37,7 @@ exit $code
 
 @dataclass(frozen=True)
 class Surroundings:
-    """Of the machine where a line is pasted.
+    """What surrounds a line on the machine where it is pasted.
 
     Args:
         variables: such as proxies.
@@ -88,7 +88,7 @@ class BootstrapLine:
 
     @property
     def environment(self) -> dict[str, str]:
-        """Of the shell that it is pasted into."""
+        """The variables of the shell that it is pasted into."""
         return {
             "PATH": f"{self._bin}{os.pathsep}{os.environ['PATH']}",
             "HOME": str(self._bin.parent),

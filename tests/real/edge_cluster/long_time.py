@@ -39,7 +39,7 @@ sys.exit(main_of(agent.run))
 
 
 class LongTime:
-    """Of one edge.
+    """Lets time pass for one edge.
 
     Args:
         folder: for a file that tells the agent how far ahead it is.

@@ -48,7 +48,7 @@ class ForwardProxy:
 
     @property
     def variables(self) -> dict[str, str]:
-        """Of a shell that has no other way out."""
+        """The variables of a shell that has no other way out."""
         return {"HTTPS_PROXY": f"http://{USER}:{PASSWORD}@127.0.0.1:{self._port}", "NO_PROXY": "127.0.0.1"}
 
     def tunnels(self) -> int:

@@ -32,7 +32,7 @@ BROKEN, TAKEN = "by-hand/app.yaml", "already exists and is not managed by Sealed
 
 @pytest.fixture
 def home(tmp_path: Path) -> Iterator[Path]:
-    """Of somebody who has never used it; only what is built is there already."""
+    """The home of somebody who has never used it; only what is built is there already."""
     yield tmp_path
     make("edge-demo-down", tmp_path)
 
@@ -80,7 +80,7 @@ def to_try(said: str) -> list[list[str]]:
 
 @dataclass(frozen=True)
 class Desk:
-    """Of somebody who does what the demonstration tells them to.
+    """The desk of somebody who does what the demonstration tells them to.
 
     Args:
         environment: with the variables that it told them to set.

@@ -152,7 +152,7 @@ async def test_many_are_asked_for_a_few_at_a_time_and_all_in_turn() -> None:
 
 
 async def test_one_that_cannot_be_asked_for_ends_a_look_and_the_next_one_goes_on_behind_it() -> None:
-    """Of an API server that hangs, a look waits for one request, not for each in turn."""
+    """When an API server hangs, a look waits for one request, not for each in turn."""
     edge = Edge(fails={PATHS[ROLE]: Waiting("It hangs.", code="kubernetes_unavailable")}, gone={PATHS[CONFIG]})
     unlisted = Unlisted(edge)
     first, *others = sorted((ROLE, CONFIG, WIDGET))

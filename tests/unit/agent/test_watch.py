@@ -266,7 +266,7 @@ async def test_looks_come_more_often_until_what_was_applied_is_opened(edge: Edge
 
 
 async def test_namespaces_are_reported_as_long_as_all_of_them_are(edge: Edge) -> None:
-    """Of some of them, the centre would take the others for missing."""
+    """Told of some of them only, the centre would take the others for missing."""
     watch = watch_of(edge, QuickClock(0))
     await watch.look()
     assert watch.seen.to_json()["namespaces"] == ["default", "line-1"]

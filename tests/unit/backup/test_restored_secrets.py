@@ -172,7 +172,7 @@ def test_a_move_is_found_behind_many_commits(home: StoppedHome) -> None:
 
 
 OLD_SUBJECT = "Remove the workloads of press-shop"
-"""Of a removal commit up to 0.3.0."""
+"""The subject of a removal commit up to 0.3.0."""
 
 
 def removed(

@@ -15,7 +15,7 @@ LOST = {"secret": "default/db", "key": "password", "sha256": "0" * 64}
 
 
 def status_news(before: dict[str, Any] | None, now: dict[str, Any]) -> StatusNews:
-    """Of documents, as an edge sends them."""
+    """Compares two documents, as an edge sends them."""
     return told.status_news(None if before is None else read_edge_status(before), read_edge_status(now))
 
 

@@ -43,7 +43,7 @@ async def give_up_refused(
 
 
 def old_since(webhook: WebhookRecord, at: datetime) -> datetime | None:
-    """Of what a receiver that takes nothing for three days is not told any more: what has begun to wait by then.
+    """Up to when waiting news is given up, for a receiver that has taken nothing for three days.
 
     Not for an outage of the centre: its tries say how long the receiver is away, not the clock. None: it is not.
     """

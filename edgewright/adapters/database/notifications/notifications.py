@@ -129,6 +129,6 @@ class SqlNotifications:
 
 
 async def _seconds_until_due(connection: AsyncConnection, at: datetime) -> float | None:
-    """Of those that may be sent next; None: nothing waits."""
+    """Seconds until one may be sent next; None: nothing waits."""
     soonest = await connection.scalar(select(func.min(notifications.c.next_at)).where(_OLDEST_OF_ITS_CLUSTER))
     return max(0.0, (soonest - at).total_seconds()) if soonest is not None else None

@@ -16,7 +16,7 @@ from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.ports.secret_staging import StagedState
 
 MOST_SENTENCES = 10
-"""Of Secrets that wait for something; the others most likely wait for the same."""
+"""Sentences about Secrets that wait for something; the others most likely wait for the same."""
 
 
 class ResealingRecord(NamedTuple):

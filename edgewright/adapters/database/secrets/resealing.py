@@ -42,7 +42,7 @@ from edgewright.ports.secret_staging import StagedChange
 MOST_SECRETS = 200
 """In one commit; a larger re-sealing is several, each of which can be reverted by itself."""
 MOST_BYTES = 8 * 1024 * 1024
-"""Of ciphertext in one commit."""
+"""Bytes of ciphertext in one commit."""
 MOST_NAMES = 20
 """In one sentence of the timeline."""
 

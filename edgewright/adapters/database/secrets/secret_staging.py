@@ -44,7 +44,7 @@ COMMITTABLE = (StagedState.STAGED, StagedState.REFUSED)
 FORGET_BATCH = 200
 """Rows that one transaction of ``SqlEndedRequests`` looks at: others write in between."""
 MOST_FORGET_BATCHES = 10
-"""Of one call; what is left then is for the next."""
+"""Batches of one call; what is left then is for the next."""
 
 _CLUSTERS = select(staged_changes.c.cluster).where(OF_REQUESTS).distinct()
 _TO_COMMIT = (

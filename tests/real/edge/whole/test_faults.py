@@ -187,7 +187,7 @@ def test_parts_of_the_centre_that_die_while_an_edge_reseals_lose_no_value(
 
 
 def states(attaching: Attaching, uuid: str) -> set[str]:
-    """Of the secrets: whether they are sealed with the newest key."""
+    """The states of the secrets, which say whether they are sealed with the newest key."""
     return {each["state"] for each in attaching.told(f"/v1/cluster/{uuid}/secret")["items"]}
 
 
