@@ -163,7 +163,7 @@ async def demand_schema(database: Database) -> None:
     except OtherSchema:
         raise
     except EdgewrightError as trouble:
-        log.warning("the schema cannot be looked at", reason=trouble.detail)
+        log.warning("cannot_check_schema", reason=trouble.detail)
 
 
 @asynccontextmanager

@@ -83,7 +83,7 @@ class NotificationActivities:
         for outcome, number in counts.items():
             self._counted(outcome, number)
         if failed:
-            log.warning("notifications_not_taken", problem=failed[-1].problem, **counts)
+            log.warning("notifications_not_delivered", problem=failed[-1].problem, **counts)
         return NotificationRound(
             **{name: getattr(total, name) + number for name, number in counts.items()},
             away=len(failed) == len(outcomes),

@@ -81,7 +81,7 @@ class UpkeepActivities:
         """Leases and registration tokens whose time has passed."""
         mended = await self._edge_reports.mend_future()
         if mended:
-            log.warning("moments_in_the_future", of=mended)
+            log.warning("future_timestamps_reset", found=mended)
         expired = await self._edge_reports.expire_leases()
         tokens = await self._edge_access.expire_tokens()
         await nudge_all(self._fleet, expired)
@@ -99,7 +99,7 @@ class UpkeepActivities:
         late = self._late(unfinished - missing, now)
         still = await self._standing_still([*late, *self._next_idle(there - unfinished - missing)])
         for cluster in still:
-            log.warning("workflow_begun_anew", cluster=str(cluster))
+            log.warning("stuck_workflow_restarted", cluster=str(cluster))
         await for_each(self._fleet, still, self._fleet.begin_anew)
         await nudge_all(self._fleet, (unfinished | missing) - still)
         if missing:
@@ -161,7 +161,7 @@ class UpkeepActivities:
         try:
             await self._fleet.forget_sweeps()
         except EdgewrightError as trouble:
-            log.warning("rounds_not_forgotten", code=trouble.code, detail=str(trouble))
+            log.warning("sweep_rounds_not_deleted", code=trouble.code, detail=str(trouble))
 
     async def _tell_of_drift(self, cluster: UUID) -> None:
         """Says once what a put-back of repository or database has lost, and has the cluster rendered again."""
@@ -187,7 +187,7 @@ class UpkeepActivities:
                     cluster, row.generation, stale, actor="centre", reason="The key before is over 90 days old."
                 )
             except EdgewrightError as trouble:
-                log.warning("resealing_not_begun", cluster=str(cluster), code=trouble.code)
+                log.warning("resealing_not_started", cluster=str(cluster), code=trouble.code)
                 continue
             if begun is not None:
                 await nudge_all(self._fleet, [cluster])

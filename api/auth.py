@@ -235,7 +235,7 @@ class _ToAStranger:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if isinstance(error, (Waiting, Stalled)):
-            _log.warning("a caller cannot be identified", code=error.code, detail=error.detail)
+            _log.warning("cannot look up credentials", code=error.code, detail=error.detail)
             error.detail, error.hint = "The centre cannot look up these credentials now; its log says why.", None
 
 

@@ -92,7 +92,7 @@ class ChartValues:
         verdicts: Sequence[Misfit | Unchecked] = list(self._charts.verdicts(releases, partly=partly))
         for verdict in verdicts:
             if isinstance(verdict, Unchecked):
-                _log.warning("values were not checked", chart=verdict.chart, reason=verdict.reason)
+                _log.warning("chart values not checked", chart=verdict.chart, reason=verdict.reason)
         return next((verdict for verdict in verdicts if isinstance(verdict, Misfit)), None)
 
 

@@ -58,7 +58,7 @@ class HeartbeatBatch:
                 for key, beat in beats.items():
                     newer = self._waiting.get(key)
                     self._waiting[key] = beat if newer is None else _merged(beat, newer)
-                _log.warning("heartbeats wait for the database", waiting=len(self._waiting), reason=error.detail)
+                _log.warning("heartbeats not written, trying again", waiting=len(self._waiting), reason=error.detail)
                 return
             self._nudges.nudge_many(transitions)
         self._written_at = time.monotonic()

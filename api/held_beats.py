@@ -157,7 +157,7 @@ class HeldBeats:
             self._is_blind = False
         except EdgewrightError as error:  # they wait on: nothing can be wanted of them now either
             if not self._is_blind:
-                _log.warning("held heartbeats wait for the database", reason=error.detail)
+                _log.warning("cannot look for news of held heartbeats", reason=error.detail)
             self._is_blind = True
         self._wake_some()
 

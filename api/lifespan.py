@@ -56,7 +56,7 @@ def _start(name: str, work: Callable[[], Coroutine[Any, Any, None]], live: Live)
         if not task.cancelled() and not live.closing.is_set():
             error = task.exception()
             live.broken.add(name)
-            _log.critical("a background task has ended", task=name, error=type(error).__name__)
+            _log.critical("background task ended unexpectedly", task=name, error=type(error).__name__)
 
     task.add_done_callback(ended)
     return task
@@ -71,7 +71,7 @@ async def _keep_listening(edge_reports: EdgeReports, unwritable: asyncio.Event) 
             unwritable.clear()
         except EdgewrightError as error:
             if not unwritable.is_set():
-                _log.error("the database takes nothing", reason=error.detail)
+                _log.error("cannot write to the database", reason=error.detail)
             unwritable.set()
         await asyncio.sleep(LISTENING_SECONDS)
 
@@ -83,7 +83,7 @@ async def _leave_with_another_schema(demand_schema: Callable[[], Awaitable[None]
         try:
             await demand_schema()
         except OtherSchema as error:
-            _log.critical("this program has to leave", detail=error.detail, code=error.code, hint=error.hint)
+            _log.critical("stopping: other database schema", detail=error.detail, code=error.code, hint=error.hint)
             signal.raise_signal(signal.SIGTERM)
             return
         except EdgewrightError:
@@ -98,4 +98,4 @@ async def _keep_the_sweep(fleet: Fleet, every: timedelta) -> None:
         await asyncio.sleep(SCHEDULE_SECONDS)
         with suppress(EdgewrightError):
             if await fleet.restore_sweep(every):
-                _log.warning("the schedule of the sweep was gone and is made again")
+                _log.warning("sweep schedule was missing, created it again")

@@ -107,6 +107,6 @@ class Nudges:
         try:
             await nudge
         except FleetUnavailable as error:
-            _log.info("nudge left to the sweep", reason=error.detail, **whom)
+            _log.info("nudge not sent, the sweep sends it", reason=error.detail, **whom)
         except EdgewrightError as error:
             _log.warning("nudge failed", code=error.code, reason=error.detail, **whom)

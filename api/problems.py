@@ -118,7 +118,7 @@ def answer_raised(request: Request, error: EdgewrightError) -> Response:
     if isinstance(error, LIMITS) or error.code in LIMIT_CODES:
         request.app.state.access.metrics.limited.labels(error.code).inc()
     if not isinstance(error, Refused):
-        _log.warning("answered with a problem", code=error.code, status=error.status, detail=error.detail)
+        _log.warning("request failed", code=error.code, status=error.status, detail=error.detail)
     return answer_error(request, error)
 
 

@@ -203,9 +203,9 @@ def _log_defect(task: "asyncio.Task[None] | asyncio.Task[CommittedSecrets]") -> 
     if task.cancelled() or (error := task.exception()) is None:
         return
     if isinstance(error, EdgewrightError):
-        _log.debug("a commit of secrets is left to the workflow", code=error.code)
+        _log.debug("secret commit left to the workflow", code=error.code)
     else:
-        _log.error("a lane of secrets broke off", error=type(error).__name__)
+        _log.error("secret commit failed unexpectedly", error=type(error).__name__)
 
 
 def _seen(outcome: Outcome) -> None:

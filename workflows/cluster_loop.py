@@ -255,7 +255,7 @@ class ClusterLoop:
                 workflow.all_handlers_finished, timeout=policies.LONGEST_DRAIN, timeout_summary="answers to callers"
             )
         except TimeoutError:
-            workflow.logger.warning("a run ends although a handler has not finished")
+            workflow.logger.warning("run ends with an unfinished handler")
         secrets.cancel()
 
     def _continue_as_new(self) -> None:

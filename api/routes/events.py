@@ -103,7 +103,7 @@ async def _stream(
             head = await room.event_streams.head.of("head", room.audit.last_position)
             found = await room.audit.events(after=position, cluster=cluster) if head > position else []
         except EdgewrightError as error:
-            _log.warning("event stream waits", reason=error.detail)
+            _log.warning("event stream cannot read events", reason=error.detail)
             found = []
         for event in found:
             position = event.position

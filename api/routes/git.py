@@ -259,7 +259,7 @@ def _teller(room: GitRoom, repository: UUID, actor: str) -> Callable[[Pushed], A
                 await room.audit.append(event)
                 break
             except EdgewrightError as error:
-                _log.error("a push is not in the audit log yet", attempt=attempt, reason=error.detail, **event.detail)
+                _log.error("cannot record push in audit log", attempt=attempt, reason=error.detail, **event.detail)
                 await asyncio.sleep(0.2)
         await room.nudges.nudge(repository)
 

@@ -161,7 +161,7 @@ async def test_a_schema_that_cannot_be_used_refuses_nothing(
     push(centre, {SCHEMA: schema})
     made = await admin.post("/v1/cluster", json={"name": "new", "values": {"replicas": "x"}})
     assert made.status_code == 201
-    assert "values were not checked" in capsys.readouterr().out
+    assert "chart values not checked" in capsys.readouterr().out
 
 
 async def test_charts_that_the_centre_does_not_hold_are_not_asked(

@@ -210,6 +210,43 @@ def test_a_clause_that_swallows_everything_would_be_found(clause: str, found: bo
     assert _swallows_everything(handler) is found
 
 
+LOGGED = re.compile(r"\b_?log\.(debug|info|warning|error|exception|critical)$")
+
+
+def _events(tree: ast.Module) -> Iterator[tuple[int, str]]:
+    """Names of log lines, with the lines that log them; a name that is made up while it runs is empty."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and LOGGED.search(ast.unparse(node.func)):
+            first = node.args[0]
+            yield node.lineno, first.value if isinstance(first, ast.Constant) and isinstance(first.value, str) else ""
+
+
+def _is_headline(event: str) -> bool:
+    """Whether an operator can search a log for it: short, the same each time, no sentence."""
+    return bool(re.fullmatch(r"(?!(?:a|an|the|this) )[a-z][A-Za-z0-9_,: ]{1,59}", event))
+
+
+def test_log_lines_have_names_that_an_operator_can_search_for(root: Path, product_modules: list[Path]) -> None:
+    logged = [(path, *found) for path in product_modules for found in _events(ast.parse(path.read_text("utf-8")))]
+    assert len(logged) > 30
+    assert [_at(root, path, line, event) for path, line, event in logged if not _is_headline(event)] == []
+
+
+@pytest.mark.parametrize(
+    ("call", "fine"),
+    [
+        ("_log.error('cannot write to the database', reason=reason)", True),
+        ("log.warning('upkeep_failed', cluster=cluster)", True),
+        ("_log.error('the database takes nothing')", False),
+        ("_log.error('a lane of secrets broke off')", False),
+        ("self._log.info(f'{cluster} is detached')", False),
+    ],
+)
+def test_a_log_line_that_is_hard_to_search_for_would_be_found(call: str, fine: bool) -> None:
+    [(_, event)] = _events(ast.parse(call))
+    assert _is_headline(event) is fine
+
+
 def _begins_with_of(tree: ast.Module) -> list[int]:
     """Lines of docstrings that say whose a thing is, and leave open what it is."""
     return [

@@ -243,7 +243,7 @@ class GitHttp:
                         last = piece
                         await relay.put(piece)
                 except ClientTooSlow:
-                    _log.info("an answer is broken off: its client is too slow", payer=str(guest.payer))
+                    _log.info("fetch aborted: client too slow", payer=str(guest.payer))
                 finally:
                     code = await self._to_the_end(exchange.end(grace=_GRACE if exchange.answered else 0))
         finally:
