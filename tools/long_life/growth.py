@@ -1,11 +1,12 @@
 """What a year leaves behind: rows and bytes of the database, of the repository, of Temporal's file, and memory."""
 
 import sqlite3
-import subprocess
 from collections.abc import Mapping
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from git import Repo
 
 GROWING = frozenset({"applied_verbs", "changes", "credentials", "events", "registration_tokens", "staged_changes"})
 """Tables that grow with what is done to a cluster; docs/scaling.md says how much. No other table may.
@@ -74,20 +75,17 @@ def file_bytes(file: Path) -> int:
 
 def repository_of(folder: Path) -> RepositorySize:
     """Counted by the git program and on the disk."""
-    counted = dict(line.split(": ") for line in _git(folder, "count-objects", "-v").splitlines())
+    with Repo(folder) as repo:
+        counted = dict(line.split(": ") for line in repo.git.count_objects("-v").splitlines())
+        commits = repo.commit("main").count()
     size = sum(path.lstat().st_blocks * 512 for path in folder.rglob("*"))
-    commits = int(_git(folder, "rev-list", "--count", "main"))
     return RepositorySize(commits, int(counted["count"]), int(counted["packs"]), size)
 
 
 def commits_of(folder: Path) -> set[str]:
     """All commits of ``main``."""
-    return set(_git(folder, "rev-list", "main").split())
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    command = ["git", "--git-dir", str(folder), *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    with Repo(folder) as repo:
+        return {commit.hexsha for commit in repo.iter_commits("main")}
 
 
 def _read_only(database: Path) -> sqlite3.Connection:
