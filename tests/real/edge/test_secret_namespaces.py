@@ -12,7 +12,7 @@ from uuid import UUID
 
 import pytest
 from edge_cluster.grounds import LETTING_GO, NAMESPACE
-from edge_cluster.line import Line
+from edge_cluster.line import BootstrapLine
 from supervised import eventually
 
 from edgewright.adapters.git.bare import BareGitServer
@@ -269,7 +269,7 @@ def test_an_uninstallation_takes_every_driver_and_leaves_what_was_opened(attache
     drivers = [key for key in grounds.contents() if key.startswith(f"Kustomization/{NAMESPACE}/{OLD_DRIVER}-")]
     assert {f"Kustomization/{NAMESPACE}/{OLD_DRIVER}-{place}" for place in places} <= set(drivers)
 
-    done = Line(grounds.centre, grounds.cluster, attached.uuid, grounds.folder).run("--uninstall")
+    done = BootstrapLine(grounds.centre, grounds.cluster, attached.uuid, grounds.folder).run("--uninstall")
     assert done.returncode == 0, done.stdout + done.stderr
     left = grounds.contents()
     assert [key for key, one in left.items() if MARK in one["metadata"].get("labels", {})] == []

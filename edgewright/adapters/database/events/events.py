@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import TypedDict
 from uuid import UUID, uuid4
 
-from sqlalchemy import RowMapping, bindparam, func, insert, select
+from sqlalchemy import bindparam, func, insert, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.engine.engine import Database
@@ -85,11 +85,6 @@ def _columns(event: NewEvent, at: datetime, position: int) -> EventColumns:
     }
 
 
-def event_from(row: RowMapping) -> Event:
-    """An event as the table holds it."""
-    return Event.model_validate(dict(row))
-
-
 class SqlAuditLog:
     """Implements ``AuditLog``: the audit log and the timelines are one table."""
 
@@ -108,7 +103,7 @@ class SqlAuditLog:
         if cluster is not None:
             wanted = wanted.where(events.c.cluster == cluster)
         async with self._database.read(long=True) as connection:
-            return [event_from(row) for row in (await connection.execute(wanted)).mappings()]
+            return [Event.model_validate(dict(row)) for row in (await connection.execute(wanted)).mappings()]
 
     async def touched(self, *, after: int, limit: int = 2000) -> tuple[int, set[UUID]]:
         wanted = (
