@@ -27,6 +27,7 @@ from api.wanted_revisions import WantedRevisions
 from api.wrong_credentials import WrongCredentials
 from edgewright.application.edge_status import EdgeStatusDoor
 from edgewright.application.secret_commits import SecretCommits
+from edgewright.application.secret_wishes import SecretWishes
 
 
 def access_to(gateway: Gateway, live: Live) -> Access:
@@ -77,11 +78,15 @@ def furnish(app: FastAPI, gateway: Gateway, live: Live, access: Access) -> None:
         git=gateway.ports.git,
         staging=gateway.ports.staging,
         resealings=gateway.ports.resealings,
+        secret_wishes=SecretWishes(
+            gateway.ports.git,
+            gateway.ports.staging,
+            flux_namespace=flux_namespace.read,
+            timer=gateway.metrics.seal.time,
+        ),
         secret_commits=secret_commits,
         secret_lane=SecretLanes(secret_commits, gateway.fleet, live.nudges, tracer=gateway.tracer),
-        flux_namespace=flux_namespace,
         nudges=live.nudges,
-        metrics=gateway.metrics,
     )
     app.state.git_room = GitRoom(
         access=access,

@@ -5,11 +5,10 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from api.metrics import Metrics
 from api.nudges import Nudges
 from api.secret_lane import SecretLanes
-from api.stored_flux import FluxNamespace
 from edgewright.application.secret_commits import SecretCommits
+from edgewright.application.secret_wishes import SecretWishes
 from edgewright.ports.cluster_directory import ClusterDirectory
 from edgewright.ports.git_server import GitServer
 from edgewright.ports.resealing import Resealings
@@ -18,17 +17,16 @@ from edgewright.ports.secret_staging import SecretStaging
 
 @dataclass(frozen=True)
 class SecretRoom:
-    """The ports of the secret routes of one gateway. ``metrics``: where sealing counts."""
+    """What the secret routes of one gateway work with."""
 
     directory: ClusterDirectory
     git: GitServer
     staging: SecretStaging
     resealings: Resealings
+    secret_wishes: SecretWishes
     secret_commits: SecretCommits
     secret_lane: SecretLanes
-    flux_namespace: FluxNamespace
     nudges: Nudges
-    metrics: Metrics
 
 
 async def secret_room_of(request: Request) -> SecretRoom:

@@ -1,17 +1,12 @@
-"""Type, labels and annotations of Secrets, as requests name them; and values that a type wants to have a form."""
+"""Type, labels and annotations of Secrets, as requests name them."""
 
-import json
-from collections.abc import Mapping, Sequence
-from typing import NoReturn
+from collections.abc import Sequence
 
 from api.schemas.secrets import SecretPatch, SecretTemplateWish
+from edgewright.application.secret_sealing import TemplateChanges
 from edgewright.domain.kubernetes_names import SecretReference
-from edgewright.domain.secret_template import JSON_KEYS, TemplateChange, check_template_change
+from edgewright.domain.secret_template import TemplateChange, check_template_change
 from edgewright.errors import Invalid
-from edgewright.sealing import Plaintext
-
-Templates = Mapping[SecretReference, TemplateChange]
-"""What changes of Secrets besides values."""
 
 
 def template_of_query(
@@ -30,7 +25,7 @@ def template_of_query(
     return check_template_change(change) if change else None
 
 
-def templates_of_wishes(wishes: Sequence[SecretTemplateWish], changed: set[SecretReference]) -> Templates:
+def templates_of_wishes(wishes: Sequence[SecretTemplateWish], changed: set[SecretReference]) -> TemplateChanges:
     """What the body of a request wants to change.
 
     Args:
@@ -73,20 +68,6 @@ def template_of_patch(patch: SecretPatch) -> TemplateChange:
     return check_template_change(change)
 
 
-def check_form(secret_type: str, key: str, value: Plaintext) -> None:
-    """Raises ``Invalid`` (``secret_value_invalid``) if an API server would refuse this value, of its type.
-
-    Nothing of the value is in the error, nor in what leads to it.
-    """
-    if JSON_KEYS.get(secret_type) == key and not _is_json_object(value):
-        raise Invalid(
-            f"In a Secret of the type {secret_type}, the value of {key} has to be a JSON object; this is none.",
-            code="secret_value_invalid",
-            hint="It looks like ~/.docker/config.json; `edgewright secret registry` writes it for you.",
-            where=key,
-        )
-
-
 def _pairs(texts: Sequence[str], what: str) -> dict[str, str | None]:
     pairs: dict[str, str | None] = {}
     for text in texts:
@@ -102,14 +83,3 @@ def _pairs(texts: Sequence[str], what: str) -> dict[str, str | None]:
             raise Invalid(f"The query has a {what} twice.", code="request_invalid", where=f"query {what}")
         pairs[name] = value if equals else None
     return pairs
-
-
-def _is_json_object(value: Plaintext) -> bool:
-    try:
-        return isinstance(json.loads(value.reveal().decode(), parse_constant=_refuse_constant), dict)
-    except (ValueError, RecursionError):
-        return False
-
-
-def _refuse_constant(_: str) -> NoReturn:
-    raise ValueError

@@ -16,10 +16,10 @@ from api.bodies import bounded_stream
 from api.git_callers import GitCall, GitCaller, GitRoom, KnownToGit
 from api.git_guests import GitGuests
 from api.lookup import refuse_deleted
-from api.secret_writes import reserved_namespaces
 from edgewright.adapters.git.http_backend import GitAnswer
 from edgewright.adapters.git.http_push import PushContext, Pushed
 from edgewright.adapters.git.turns import Guest
+from edgewright.application.secret_namespaces import reserved_namespaces
 from edgewright.bootstrap import installed_objects
 from edgewright.domain.cluster import Desired, Role
 from edgewright.domain.default_entries import HELM_CHARTS_REPOSITORY_PATH
@@ -213,7 +213,7 @@ async def _own(room: GitRoom, repository: UUID) -> OwnObjects:
     row = await room.directory.get(repository)
     if row is None:
         return NOTHING
-    spaces = {EDGEWRIGHT_NAMESPACE: EDGEWRIGHT, **await reserved_namespaces(room.flux_namespace, row)}
+    spaces = {EDGEWRIGHT_NAMESPACE: EDGEWRIGHT, **reserved_namespaces(row, flux=await room.flux_namespace.read())}
     flux = () if row.spec.bare else await room.flux_namespace.objects()
     return installed_objects(row.spec.namespace, spaces, flux)
 

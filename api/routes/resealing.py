@@ -20,8 +20,8 @@ from api.lookup import open_cluster
 from api.orders import MOST_WANTED
 from api.schemas.resealing import IgnoredSecret, ResealedAnswer, ResealedSecret, ResealedSecrets, ResealWish
 from api.secret_room import TheSecretRoom
-from api.secret_sealing import sealing_certificate
-from api.secret_writes import check_writable
+from edgewright.application.secret_sealing import sealing_certificate
+from edgewright.application.secret_wishes import check_writable
 from edgewright.domain.cluster import Resealing
 from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.errors import Conflict

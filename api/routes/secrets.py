@@ -20,9 +20,10 @@ from api.json_text import JsonLimits
 from api.lookup import open_cluster
 from api.schemas.secrets import Committed, SecretChange, SecretChanges, SecretList, SecretPatch
 from api.secret_room import TheSecretRoom
-from api.secret_sealing import KeyChange
-from api.secret_templates import Templates, template_of_patch, template_of_query, templates_of_wishes
-from api.secret_writes import ChangedKeys, SecretWish, change_keys
+from api.secret_templates import template_of_patch, template_of_query, templates_of_wishes
+from api.secret_writes import ChangedKeys, change_keys, request_id
+from edgewright.application.secret_sealing import KeyChange, TemplateChanges
+from edgewright.application.secret_wishes import SecretWish
 from edgewright.domain.kubernetes_names import SecretKey, SecretPlace, SecretReference
 from edgewright.domain.secret_template import MOST_ANNOTATIONS, MOST_LABELS
 from edgewright.errors import Invalid, TooLarge
@@ -223,16 +224,17 @@ def _wish(
     places: Sequence[SecretPlace],
     *,
     dryrun: str | None,
-    templates: Templates | None = None,
+    templates: TemplateChanges | None = None,
     expected: AbstractSet[str] = frozenset(),
 ) -> SecretWish:
-    path = request.url.path
+    path, key = request.url.path, idempotency_key(request)
+    if request.method not in {"POST", "PUT"}:
+        path = f"{request.method} {path}"
     return SecretWish(
         cluster=uuid,
-        asker=asker(operator),
+        request=request_id(uuid, asker(operator), path, key),
+        repeatable=key is not None,
         actor=actor_of(operator),
-        path=path if request.method in {"POST", "PUT"} else f"{request.method} {path}",
-        key=idempotency_key(request),
         places=places,
         templates=templates or {},
         dry_run=_is_on(dryrun, "dryrun"),

@@ -9,6 +9,8 @@ from edgewright.ports.git_server import CommitId, CommitSummary
 from edgewright.ports.secret_staging import StagedChange
 
 REQUEST_TRAILER = "Edgewright-Request"
+REMOVED_KEYS_TRAILER = "Edgewright-Removed-Keys"
+"""Names a Secret that a commit takes keys from, as ``namespace/name``."""
 CLOCKS_DIFFER = timedelta(hours=1)
 """At most, between who seals and who commits; for commits of earlier versions, and of requests that a database has
 lost and that were sent again. Other commits say which row they hold."""
@@ -23,6 +25,9 @@ SHORT_LOOK = 2_000
 """The same, where that time is everybody's."""
 _OF_THE_CENTRE = re.compile(r"^Edgewright-Fence: \d+/\d+$", re.MULTILINE)
 _REQUESTS = re.compile(rf"{REQUEST_TRAILER}: ([0-9a-f-]{{36}})(?: (\d+))?")
+_REMOVED_KEYS = re.compile(rf"^{REMOVED_KEYS_TRAILER}: (\S+)$", re.MULTILINE)
+_REMOVES_KEY = re.compile(r"^Remove ([^/\s]+/[^/\s]+)/", re.MULTILINE)
+"""How commits up to 0.3.0 say it: in their subject, or in a line of their body."""
 
 
 def already_committed(
@@ -85,6 +90,24 @@ def names_a_request(commit: CommitSummary) -> bool:
 def requests_named(commit: CommitSummary) -> list[UUID]:
     """The requests that a commit has committed."""
     return [UUID(told) for told in dict(_REQUESTS.findall(commit.message))]
+
+
+def removed_keys_trailers(changes: Sequence[StagedChange]) -> list[tuple[str, str]]:
+    """How a commit names the Secrets that it takes keys from."""
+    secrets = sorted({change.place.secret for change in changes if change.deletes})
+    return [(REMOVED_KEYS_TRAILER, str(secret)) for secret in secrets]
+
+
+def removed_keys_of(commit: CommitSummary) -> frozenset[str]:
+    """The Secrets that a commit of the centre takes keys from, as ``namespace/name``.
+
+    Staged rows cannot tell: they lose their ciphertext with the commit, and are forgotten while an edge may still be
+    behind. Nor can a Secret's file: it may be gone and back in one commit.
+    """
+    named = _REMOVED_KEYS.findall(commit.message)
+    if not named and _OF_THE_CENTRE.search(commit.message):
+        named = _REMOVES_KEY.findall(commit.message)
+    return frozenset(named)
 
 
 def by_request(changes: Sequence[StagedChange]) -> dict[UUID, list[StagedChange]]:

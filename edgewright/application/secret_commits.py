@@ -20,6 +20,7 @@ from edgewright.application.committed_requests import (
     by_request,
     last_of_the_centre,
     names_a_request,
+    removed_keys_trailers,
     request_trailer,
     requests_named,
 )
@@ -382,6 +383,7 @@ def _message(row: ClusterRow, requests: StagedRequests, taken: Sequence[UUID]) -
         trailers=(
             ("Edgewright-Cluster", str(row.uuid)),
             ("Edgewright-Fence", f"{row.generation}/{row.change}"),
+            *removed_keys_trailers(changes),
             *(request_trailer(request, requests[request]) for request in taken),
         ),
     )

@@ -12,7 +12,7 @@ import yaml
 from gateway_centre import STATUS_APP, GatewayCentre, fence_of
 from sealing_keys import certificate_pem, private_key
 
-from api import secret_writes
+from edgewright.application import secret_wishes
 from edgewright.domain.cluster import StepName
 from edgewright.domain.rendering.layout import DRIVERS_PATH, RETIRED_DRIVER_PATH
 from edgewright.domain.rendering.secret_drivers import MOST_NAMESPACES
@@ -79,7 +79,7 @@ async def test_a_dry_run_fails_where_it_cannot_know_what_to_warn_of(
     def away(*_asked: object) -> Sequence[str]:
         raise Waiting("The storage is away.", code="git_storage_away")
 
-    monkeypatch.setattr(secret_writes, "namespace_warnings", away)
+    monkeypatch.setattr(secret_wishes, "namespace_warnings", away)
     dry = await operator.put(path(cluster), content=b"x", params={"dryrun": "true"})
     assert (dry.status_code, dry.json()["code"]) == (503, "git_storage_away")
     assert (await operator.put(path(cluster), content=b"x")).status_code == 204

@@ -163,6 +163,8 @@ async def test_another_type_waits_until_the_edge_has_applied_the_deletion(
     await applied(centre, cluster, centre.git.head(cluster))
     assert await outcome() == (204, "")
     assert (await operator.delete(path(cluster))).status_code == 204
+    [removal] = centre.git.log(cluster, limit=1)
+    assert "\nEdgewright-Removed-Keys: default/db\n" in removal.message, "the centre knows the commit by that line"
     assert await outcome(query) == (409, "secret_type_immutable"), "the edge may have fetched what came between"
     assert await outcome() == (204, ""), "of the same type, it can come back at once"
     await applied(centre, cluster, centre.git.head(cluster))

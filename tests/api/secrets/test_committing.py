@@ -15,10 +15,10 @@ from sealed_values import STATUS, change, in_git, nobody_commits, path
 from staged_secrets import DiesBeforeItRecords
 
 from api.secret_lane import MOST_CHANGES
-from api.secret_writes import outcome_of
 from edgewright.adapters.git.refs import FENCE
 from edgewright.application.committed_requests import requests_named
 from edgewright.application.secret_commits import SecretCommits
+from edgewright.application.secret_wishes import outcome_of
 from edgewright.domain.kubernetes_names import SecretKey
 from edgewright.errors import Conflict, EdgewrightError, NotFound, Waiting
 from edgewright.ports.operators import Permission

@@ -5,6 +5,7 @@ from functools import cached_property
 from itertools import pairwise
 from uuid import UUID
 
+from edgewright.application.committed_requests import removed_keys_of
 from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.errors import Conflict, NotFound, Stalled
 from edgewright.ports.git_server import CommitId, CommitSummary, GitServer
@@ -51,22 +52,23 @@ class UnappliedDeletions:
                 )
 
     def _with_it(self, secret: SecretReference) -> list[CommitId]:
-        """Commits that may hold the Secret: the one that the edge has applied, and each one before a deletion."""
+        """Commits that may hold the Secret: the one that the edge has applied, and each before keys were removed."""
         held = [] if self.observed is None else [self.observed]
-        for commit, before in pairwise(self._newer):
-            if f"Remove {secret}/" in commit.message:
-                held.append(before.commit)
+        for (_, removed_from), (before, _) in pairwise(self._newer):
+            if str(secret) in removed_from:
+                held.append(before)
         return held
 
     @cached_property
-    def _newer(self) -> list[CommitSummary]:
-        """The commits that the edge has not applied, newest first, and the one that it has."""
-        newer = []
-        for commit in self.git.log(self.cluster, limit=LOOK_BACK):
-            newer.append(commit)
-            if commit.commit == self.observed:
-                break
-        return newer
+    def _newer(self) -> list[tuple[CommitId, frozenset[str]]]:
+        """The commits that the edge has not applied, newest first, and the one that it has; each with the Secrets
+        that it has taken keys from."""
+
+        def is_last(commit: CommitSummary) -> bool:
+            return commit.commit == self.observed
+
+        log = self.git.log(self.cluster, limit=LOOK_BACK, until=is_last)
+        return [(commit.commit, removed_keys_of(commit)) for commit in log]
 
     def _type_at(self, commit: CommitId, path: str) -> str | None:
         try:

@@ -1,16 +1,16 @@
-"""Values of Secrets are sealed here, in the gateway, and tried as their files would be written."""
+"""Seals values of Secrets, and tries each Secret as its file would be written."""
 
-from collections.abc import Collection, Sequence
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from uuid import UUID
+from typing import NoReturn
 
-from api.secret_namespaces import check_namespaces
-from api.secret_room import SecretRoom
-from api.secret_templates import Templates, check_form
-from api.unapplied_deletions import UnappliedDeletions
+from edgewright.application.secret_namespaces import check_namespaces
+from edgewright.application.unapplied_deletions import UnappliedDeletions
 from edgewright.domain.kubernetes_names import SecretKey, SecretPlace, SecretReference
-from edgewright.domain.secret_template import SecretTemplate, secret_is_gone
+from edgewright.domain.secret_template import JSON_KEYS, SecretTemplate, TemplateChange, secret_is_gone
 from edgewright.errors import Invalid, NotFound, Waiting
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.git_server import CommitId, GitServer
@@ -25,6 +25,11 @@ from edgewright.sealing import (
     read_sealed,
     seal,
 )
+
+TemplateChanges = Mapping[SecretReference, TemplateChange]
+"""What changes of Secrets besides values."""
+SealTimer = Callable[[], AbstractContextManager[object]]
+"""Makes a context that measures how long one value takes to be sealed."""
 
 
 @dataclass(frozen=True)
@@ -69,29 +74,28 @@ def sealing_certificate(row: ClusterRow) -> SealingCertificate:
         ) from None
 
 
-def _seal(room: SecretRoom, change: KeyChange, certificate: SealingCertificate | None) -> SealedValue | None:
-    if change.value is None or certificate is None:
-        return None
-    with room.metrics.seal.time():
-        ciphertext = seal(change.value, certificate, scope=Scope.STRICT, secret=change.place.secret)
-    return SealedValue(ciphertext, certificate.fingerprint, datetime.now(UTC))
-
-
 def sealed_changes(
-    room: SecretRoom,
+    git: GitServer,
     row: ClusterRow,
     changes: Sequence[KeyChange],
     *,
     head: CommitId | None,
-    templates: Templates,
+    templates: TemplateChanges,
     certificate: SealingCertificate | None,
     given_up: Collection[str],
+    timer: SealTimer,
 ) -> list[SealedValue | None]:
-    """The changes, sealed, in the order given; each Secret is tried as its file would be written. Blocks."""
+    """The changes, sealed, in the order given; each Secret is tried as its file would be written. Blocks.
+
+    Args:
+        head: what it is tried on.
+        certificate: None: no change has a value.
+        given_up: ``namespace/name/key`` of what may be deleted although it is not there.
+    """
     valued = {change.place.namespace for change in changes if change.value is not None}
-    check_namespaces(room.git, row.uuid, head, valued)
-    unapplied = UnappliedDeletions(room.git, row.uuid, row.spec.name, head, row.observed_revision)
-    sealed = [_seal(room, change, certificate) for change in changes]
+    check_namespaces(git, row.uuid, head, valued)
+    unapplied = UnappliedDeletions(git, row.uuid, row.spec.name, head, row.observed_revision)
+    sealed = [_seal(change, certificate, timer) for change in changes]
     by_secret: dict[SecretReference, dict[SecretKey, tuple[KeyChange, SealedValue | None]]] = {}
     labelled = {change.place for change in changes if isinstance(change.place, SecretReference)}
     for change, value in zip(changes, sealed, strict=True):
@@ -100,7 +104,7 @@ def sealed_changes(
             wanted[change.place] = (change, value)
     for secret, wanted in by_secret.items():
         path, template = secret.path, templates.get(secret)
-        document = room.git.read(row.uuid, path, at=head) if head else None
+        document = git.read(row.uuid, path, at=head) if head else None
         there = SealedFile({}, SecretTemplate()) if document is None else read_sealed(document, where=path)
         if secret in labelled and document is None:
             raise secret_is_gone(secret)
@@ -115,13 +119,38 @@ def sealed_changes(
             unapplied.refuse_other_type(secret, secret_type)
         for place, (change, _) in wanted.items():
             if change.value is not None:
-                check_form(secret_type, place.key, change.value)
+                _check_form(secret_type, place.key, change.value)
     return sealed
 
 
-def head_of(git: GitServer, cluster: UUID) -> CommitId | None:
-    """The newest commit of a cluster's repository; None: it has none yet."""
-    try:
-        return git.head(cluster)
-    except NotFound:
+def _seal(change: KeyChange, certificate: SealingCertificate | None, timer: SealTimer) -> SealedValue | None:
+    if change.value is None or certificate is None:
         return None
+    with timer():
+        ciphertext = seal(change.value, certificate, scope=Scope.STRICT, secret=change.place.secret)
+    return SealedValue(ciphertext, certificate.fingerprint, datetime.now(UTC))
+
+
+def _check_form(secret_type: str, key: str, value: Plaintext) -> None:
+    """Raises ``Invalid`` (``secret_value_invalid``) if an API server would refuse this value, of its type.
+
+    Nothing of the value is in the error, nor in what leads to it.
+    """
+    if JSON_KEYS.get(secret_type) == key and not _is_json_object(value):
+        raise Invalid(
+            f"In a Secret of the type {secret_type}, the value of {key} has to be a JSON object; this is none.",
+            code="secret_value_invalid",
+            hint="It looks like ~/.docker/config.json; `edgewright secret registry` writes it for you.",
+            where=key,
+        )
+
+
+def _is_json_object(value: Plaintext) -> bool:
+    try:
+        return isinstance(json.loads(value.reveal().decode(), parse_constant=_refuse_constant), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def _refuse_constant(_: str) -> NoReturn:
+    raise ValueError
