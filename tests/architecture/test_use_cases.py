@@ -8,6 +8,7 @@ import pytest
 
 DOORS = ("activities/", "api/", "edgewright/agent/", "edgewright/cli/", "workflows/")
 DECISIONS = {
+    "decide_deletion": "decides what becomes of a deletion",
     "change_values": "tries and writes the file of a Secret",
     "seal": "seals a value",
     "StagedChange": "makes a change to stage",

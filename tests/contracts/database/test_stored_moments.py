@@ -11,11 +11,11 @@ from notification_queue import FAILED, batch, report, rows, set_webhook, settle
 from sqlalchemy import select
 
 from edgewright.adapters.database.access.operators import CLAIM_LIVES, REMEMBERED
-from edgewright.adapters.database.clusters.deletion_writes import DEADLINE
 from edgewright.adapters.database.columns import UtcDateTime, metadata
 from edgewright.adapters.database.rows.applied_verbs import KEPT, applied_verbs
 from edgewright.adapters.database.upkeep.stored_moments import HARMLESS, MENDED
 from edgewright.domain.cluster import Phase, Role
+from edgewright.domain.deletion import DEADLINE
 from edgewright.domain.identity import FORK_BREAKS, Link
 from edgewright.domain.notifications import GIVE_UP_AFTER
 from edgewright.ports.clusters import Once

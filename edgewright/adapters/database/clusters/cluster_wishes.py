@@ -20,7 +20,7 @@ from edgewright.adapters.database.clusters.configuration_writes import (
     refuse_other_name,
     settings_columns,
 )
-from edgewright.adapters.database.clusters.deletion_writes import DeletionWrite, delete_cluster, refuse_undeletion
+from edgewright.adapters.database.clusters.deletion_writes import delete_cluster, under_way
 from edgewright.adapters.database.config_store.entries import (
     check_precondition,
     delete_entry,
@@ -49,7 +49,7 @@ from edgewright.adapters.database.tables import events
 from edgewright.domain.cluster import ClusterSettings, CredentialState, Desired, Workloads
 from edgewright.domain.cluster_entries import settings_from, spec_from
 from edgewright.domain.configuration_news import changed_fields, names_of, sentence_of
-from edgewright.domain.ended import refuse_purge
+from edgewright.domain.deletion import DeletionRequest, desired_again, refuse_undeletion
 from edgewright.domain.events import EventKind
 from edgewright.domain.json import same_json
 from edgewright.domain.merge_patch import apply_merge_patch
@@ -211,22 +211,20 @@ class SqlClusterWishes:
         purge: bool = False,
         once: Once | None = None,
     ) -> ClusterRow:
-        if purge:
-            refuse_purge(force=force, workloads=workloads)
-        order = DeletionWrite(actor, force, deadline, workloads, purge)
+        request = DeletionRequest(force, deadline, workloads, purge).check()
         async with self._database.write() as connection:
             at = await self._database.now(connection)
             row = await open_row(connection, cluster)
             if not await note_applied(connection, at, cluster, once):
                 return await must_read_row(connection, cluster)
-            return await delete_cluster(connection, at, row, order)
+            return await delete_cluster(connection, at, row, request, actor=actor)
 
     async def undelete(self, cluster: UUID, *, actor: str) -> ClusterRow:
         async with self._database.write() as connection:
             at = await self._database.now(connection)
             row = await open_row(connection, cluster)
-            refuse_undeletion(row)
-            before = row.desired_before or Desired.PRESENT
+            refuse_undeletion(row.name, under_way(row))
+            before = desired_again(row.desired_before)
             if before is Desired.PRESENT:
                 await refuse_doubled_identity(connection, cluster, row.kube_system_uid)
             staying: ClusterChanges = {

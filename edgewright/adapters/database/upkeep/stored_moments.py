@@ -14,7 +14,6 @@ from sqlalchemy import Column, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.access.operators import REMEMBERED
-from edgewright.adapters.database.clusters.deletion_writes import DEADLINE
 from edgewright.adapters.database.rows.applied_verbs import applied_verbs
 from edgewright.adapters.database.rows.cluster_record import ClusterRecord
 from edgewright.adapters.database.rows.cluster_rows import update_row
@@ -38,6 +37,7 @@ from edgewright.adapters.database.tables import (
 )
 from edgewright.domain.conditions import KEY_AGE_LIMIT
 from edgewright.domain.credentials import LONGEST_TOKEN_LIFE
+from edgewright.domain.deletion import DEADLINE
 from edgewright.domain.ended import LONGEST_DEADLINE
 from edgewright.domain.notifications import LONGEST_REST
 
