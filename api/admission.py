@@ -22,8 +22,8 @@ from api.auth import (
 from api.bodies import charge_bodies
 from api.dependencies import EdgeOffer
 from api.log_context import about_cluster
-from api.lookup import open_cluster
 from api.nudges import Nudges
+from edgewright.application.lookup import open_cluster
 from edgewright.domain.cluster import Desired, TokenState
 from edgewright.domain.credentials import REGISTRATION_PREFIX
 from edgewright.errors import Forbidden, Unauthenticated

@@ -10,6 +10,7 @@ import structlog
 
 from edgewright.adapters.charts.misfits import Misfit, is_in
 from edgewright.adapters.charts.schemas import ChartSchemas, Unchecked
+from edgewright.application.configurations import DECIDING
 from edgewright.application.rendering import Templates, read_templates
 from edgewright.domain.cluster import ClusterSpec
 from edgewright.domain.cluster_entries import spec_from
@@ -22,8 +23,6 @@ from edgewright.errors import Invalid, Stalled
 from edgewright.ports.config_store import ConfigStore
 from edgewright.ports.git_server import GitServer
 
-DECIDING = ("chart", "values")
-"""Fields of a configuration or a Helm chart template without whose change nothing is checked anew."""
 _ADVICE = "Change that value; nothing was stored."
 _log = structlog.get_logger("edgewright.api")
 

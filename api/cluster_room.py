@@ -5,10 +5,10 @@ from typing import Annotated
 
 from fastapi import Depends, Request
 
-from api.chart_values import ChartValues
 from api.nudges import Nudges
 from api.presentation import LinkBases
 from api.synced import SyncedNow
+from edgewright.application.configurations import ClusterConfigurations
 from edgewright.application.edge_status import EdgeStatusDoor
 from edgewright.ports.cluster_directory import ClusterDirectory
 from edgewright.ports.cluster_wishes import ClusterWishes
@@ -31,7 +31,7 @@ class ClusterRoom:
     idempotency: IdempotencyKeys
     fleet: Fleet
     statuses: EdgeStatusDoor
-    chart_values: ChartValues
+    configurations: ClusterConfigurations
     nudges: Nudges
     synced: SyncedNow
     link_bases: LinkBases

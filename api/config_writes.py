@@ -12,8 +12,8 @@ from api.chart_values import ChartValues
 from api.nudges import Nudges
 from api.searches import Searches
 from api.without_effect import refuse_without_effect
+from edgewright.application.configurations import ClusterConfigurations
 from edgewright.application.edge_status import EdgeStatusDoor
-from edgewright.domain.names import check_cluster_name
 from edgewright.domain.wellknown import (
     APP_CLUSTER_CONFIGURATION,
     APP_CLUSTER_SETTINGS,
@@ -56,6 +56,7 @@ class StoreRoom:
     wishes: ClusterWishes
     config: ConfigStore
     statuses: EdgeStatusDoor
+    configurations: ClusterConfigurations
     chart_values: ChartValues
     nudges: Nudges
     searches: Searches
@@ -84,13 +85,7 @@ async def write_entry(
     await _refuse_own(room.config, app, object_)
     await refuse_without_effect(room.config, app, object_, body)
     if app == APP_CLUSTER_CONFIGURATION:
-        configuration = json_object(body)
-        if isinstance(configuration.get("name"), str):
-            check_cluster_name(configuration["name"])  # before the schema, which says the same less plainly
-        await room.chart_values.check_configuration(object_, configuration)
-        written = await room.wishes.write_configuration(
-            object_, configuration, actor=actor, precondition=precondition
-        )
+        written = await room.configurations.write(object_, json_object(body), actor=actor, precondition=precondition)
         if written.changed or written.created or written.recreated:
             await room.nudges.nudge(object_)
     elif app == APP_CLUSTER_SETTINGS:

@@ -25,6 +25,7 @@ from api.stored_flux import FluxNamespace
 from api.synced import SyncedNow
 from api.wanted_revisions import WantedRevisions
 from api.wrong_credentials import WrongCredentials
+from edgewright.application.configurations import ClusterConfigurations
 from edgewright.application.edge_status import EdgeStatusDoor
 from edgewright.application.secret_commits import SecretCommits
 from edgewright.application.secret_wishes import SecretWishes
@@ -97,6 +98,7 @@ def furnish(app: FastAPI, gateway: Gateway, live: Live, access: Access) -> None:
         flux_namespace=flux_namespace,
         nudges=live.nudges,
     )
+    configurations = ClusterConfigurations(gateway.directory, gateway.wishes, gateway.ports.config, live.chart_values)
     app.state.cluster_room = ClusterRoom(
         directory=gateway.directory,
         wishes=gateway.wishes,
@@ -106,7 +108,7 @@ def furnish(app: FastAPI, gateway: Gateway, live: Live, access: Access) -> None:
         idempotency=gateway.ports.idempotency,
         fleet=gateway.fleet,
         statuses=statuses,
-        chart_values=live.chart_values,
+        configurations=configurations,
         nudges=live.nudges,
         synced=SyncedNow(
             WantedRevisions(gateway.ports.git),  # not that of edges, which wait for no operator
@@ -120,6 +122,7 @@ def furnish(app: FastAPI, gateway: Gateway, live: Live, access: Access) -> None:
         wishes=gateway.wishes,
         config=gateway.ports.config,
         statuses=statuses,
+        configurations=configurations,
         chart_values=live.chart_values,
         nudges=live.nudges,
         searches=live.searches,

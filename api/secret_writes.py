@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID, uuid4, uuid5
 
-from api.lookup import open_cluster
 from api.secret_room import SecretRoom
+from edgewright.application.lookup import open_cluster
 from edgewright.application.secret_wishes import Changes, SecretWish, commit_unconfirmed, is_settled, outcome_of
 from edgewright.errors import EdgewrightError, Stalled, Waiting
 from edgewright.ports.git_server import CommitId

@@ -2,38 +2,31 @@
 
 import re
 from datetime import timedelta
-from typing import Annotated, Any
-from uuid import UUID, uuid4
+from typing import Annotated
+from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BeforeValidator
 from starlette.responses import Response
 
 from api.auth import ClusterOperator, Reader, actor_of
-from api.bodies import ENTRY_JSON, JsonBody, json_object
-from api.chart_values import DECIDING
+from api.bodies import ENTRY_JSON, JsonBody
 from api.cluster_room import ClusterRoom, TheClusterRoom
-from api.idempotency import IdempotentRequest, RememberedAnswer, as_json, first_answer, once_of
+from api.idempotency import RememberedAnswer, as_json, first_answer, once_of
 from api.log_context import about_cluster
-from api.lookup import chart_uuid, open_cluster, settings_of
 from api.preconditions import precondition_of, quoted
 from api.presentation import cluster_body, summary_body
 from api.schemas.cluster_wishes import ClusterPatch, NewCluster, Recreation
 from api.schemas.clusters import ClusterBody, ClusterList
-from edgewright.domain.cluster import ConditionStatus, Desired, Phase, Workloads
+from edgewright.application.configurations import SETTINGS_FIELDS, NewConfiguration
+from edgewright.application.lookup import open_cluster
+from edgewright.domain.cluster import ConditionStatus, Phase, Workloads
 from edgewright.domain.ended import LONGEST_DEADLINE
-from edgewright.domain.merge_patch import apply_merge_patch
-from edgewright.domain.names import check_cluster_name
-from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION
-from edgewright.errors import Conflict, Invalid, PreconditionFailed
+from edgewright.errors import Invalid
 from edgewright.ports.clusters import ClusterFilter, ClusterRow
-from edgewright.ports.config_store import Precondition
-from edgewright.ports.operators import OperatorToken
 
 router = APIRouter(tags=["clusters"])
 
-SETTINGS_FIELDS = frozenset({"labels", "accept", "lease_seconds", "check_in"})
-PATCH_ATTEMPTS = 5
 SORTS = (
     "`name`, `phase`, `created`, `last_heard`; `trouble`, `blocked`, `healthy`, `synced`, `paused`: trouble first, "
     "then by name. `-` in front: downwards. The default is `name`, which never changes. Trouble comes and goes: "
@@ -96,8 +89,7 @@ async def create_cluster(
     once = once_of(request, operator, as_json(wish))
 
     async def create() -> RememberedAnswer:
-        check_cluster_name(wish.name)
-        row = await _create(room, wish, operator, once)
+        row = await room.configurations.create(once.uuid, _new_configuration(wish), actor=actor_of(operator))
         about_cluster(row.uuid)
         await room.nudges.nudge(row.uuid)
         return _outcome(room, row, 201)
@@ -124,16 +116,12 @@ async def patch_cluster(
 ) -> Response:
     """JSON merge patch. Honours `If-Match`. Changed files are committed; the cluster stays ready. 422
     `values_misfit`: the schema of the chart does not take the values."""
-    patch = wish.model_dump(mode="json", exclude_unset=True)
-    precondition = precondition_of(request)
-    for attempt in range(PATCH_ATTEMPTS):
-        try:
-            row = await _patch(room, uuid, patch, operator=operator, precondition=precondition)
-            break
-        except PreconditionFailed:
-            # Without If-Match the patch meant whatever is there now: somebody else was a moment faster.
-            if precondition.match is not None or attempt == PATCH_ATTEMPTS - 1:
-                raise
+    row = await room.configurations.change(
+        uuid,
+        wish.model_dump(mode="json", exclude_unset=True),
+        actor=actor_of(operator),
+        precondition=precondition_of(request),
+    )
     await room.nudges.nudge(uuid)
     return await shown(room, row)
 
@@ -200,20 +188,8 @@ async def recreate_cluster(
     changes = wish.model_dump(mode="json", exclude_unset=True, exclude={"new_hardware"})
 
     async def recreate() -> RememberedAnswer:
-        if changes.get("chart"):
-            changes["chart"] = str(await chart_uuid(room.config, changes["chart"]))
-        if changes.keys() & DECIDING:
-            present = (await open_cluster(room, uuid)).spec
-            body: dict[str, Any] = {"name": present.name, "namespace": present.namespace, "values": present.values}
-            if present.chart is not None:
-                body["chart"] = str(present.chart)
-            await room.chart_values.check_configuration(uuid, json_object(apply_merge_patch(body, changes)))
-        row = await room.wishes.request_recreation(
-            uuid,
-            actor=actor_of(operator),
-            new_hardware=wish.new_hardware,
-            changes=changes or None,
-            request=once.uuid,
+        row = await room.configurations.recreate(
+            uuid, changes, actor=actor_of(operator), new_hardware=wish.new_hardware, request=once.uuid
         )
         await room.nudges.nudge(uuid)
         return _outcome(room, row, 202)
@@ -227,77 +203,15 @@ async def shown(room: ClusterRoom, row: ClusterRow) -> Response:
     return Response(body, headers=_etag(row), media_type="application/json")
 
 
-async def _create(
-    room: ClusterRoom, wish: NewCluster, operator: OperatorToken, once: IdempotentRequest
-) -> ClusterRow:
-    body: dict[str, Any] = {"name": wish.name, "namespace": wish.namespace}
-    if wish.chart is not None:
-        body["chart"] = str(await chart_uuid(room.config, wish.chart))
-    if wish.bare:
-        body["bare"] = True
-    if wish.values:
-        body["values"] = wish.values
-    given = wish.model_dump(mode="json", include=set(SETTINGS_FIELDS), exclude_none=True)
-    settings = settings_of(given)
-    uuid = once.uuid
-    known = await room.directory.get(uuid)
-    if known is not None and known.closed:
-        uuid = uuid4()  # the cluster that this key once made has lived and gone
-    elif known is not None:
-        if known.spec_etag is not None and known.spec.name == wish.name:
-            return known  # a gateway died between making it and remembering its answer
-        raise Conflict("This Idempotency-Key made another cluster.", code="name_taken", where="/name")
-    await room.chart_values.check_configuration(uuid, body)
-    written = await room.wishes.write_configuration(
-        uuid,
-        body,
-        actor=actor_of(operator),
-        settings=settings,
-        precondition=Precondition(none_match=frozenset({"*"})),
-        create_object=True,
+def _new_configuration(wish: NewCluster) -> NewConfiguration:
+    return NewConfiguration(
+        name=wish.name,
+        namespace=wish.namespace,
+        chart=wish.chart,
+        bare=wish.bare,
+        values=wish.values,
+        settings=wish.model_dump(mode="json", include=set(SETTINGS_FIELDS), exclude_none=True),
     )
-    return written.row
-
-
-async def _patch(
-    room: ClusterRoom,
-    uuid: UUID,
-    patch: dict[str, Any],
-    *,
-    operator: OperatorToken,
-    precondition: Precondition,
-) -> ClusterRow:
-    row = await open_cluster(room, uuid)
-    settings_patch = {name: value for name, value in patch.items() if name in SETTINGS_FIELDS}
-    entry_patch = {name: value for name, value in patch.items() if name not in SETTINGS_FIELDS}
-    settings = None
-    if settings_patch:
-        settings = json_object(apply_merge_patch(row.settings.entry(), settings_patch))
-    entry = await room.config.get(APP_CLUSTER_CONFIGURATION, uuid)
-    if entry is None:
-        if row.desired is Desired.DELETED:
-            raise Conflict("The cluster is being deleted.", code="deleting")
-        if entry_patch or settings is None:
-            raise Conflict(
-                "The cluster was removed centrally.", code="removed", hint="POST …/recreate commissions it anew."
-            )
-        await room.wishes.write_settings(uuid, settings, actor=actor_of(operator))
-        return await open_cluster(room, uuid)
-    if entry_patch.get("chart"):
-        entry_patch["chart"] = str(await chart_uuid(room.config, entry_patch["chart"]))
-    if "namespace" in entry_patch and entry_patch["namespace"] is None:
-        entry_patch["namespace"] = NewCluster.model_fields["namespace"].default
-    body = json_object(apply_merge_patch(entry.body, entry_patch))
-    await room.chart_values.check_configuration(uuid, body)
-    held = precondition if precondition.match is not None else Precondition(match=frozenset({entry.etag}))
-    written = await room.wishes.write_configuration(
-        uuid,
-        body,
-        actor=actor_of(operator),
-        settings=None if settings is None else settings_of(settings),
-        precondition=held,
-    )
-    return written.row
 
 
 def _outcome(room: ClusterRoom, row: ClusterRow, status: int) -> RememberedAnswer:

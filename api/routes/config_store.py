@@ -19,18 +19,18 @@ from api.edge_status import take_report, take_status
 from api.idempotency import as_json
 from api.json_text import JsonLimits
 from api.known_names import known_application, known_class
-from api.lookup import open_cluster, refuse_deleted
 from api.preconditions import not_modified, precondition_of, quoted
 from api.schemas.config_store import NewObject, ObjectBody
+from edgewright.application.configurations import despite_races
+from edgewright.application.lookup import open_cluster, refuse_deleted
 from edgewright.domain.cluster import Role
 from edgewright.domain.merge_patch import apply_merge_patch
 from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION, APP_CLUSTER_SETTINGS, APP_CLUSTER_STATUS
-from edgewright.errors import Forbidden, NotFound, PreconditionFailed
+from edgewright.errors import Forbidden, NotFound
 from edgewright.ports.config_store import ConfigStore, Precondition
 from edgewright.ports.operators import OperatorToken, Permission
 
 ENTRY = "/app/{app}/object/{object_uuid}"
-PATCH_ATTEMPTS = 5
 OF_A_CLUSTER = frozenset({APP_CLUSTER_CONFIGURATION, APP_CLUSTER_SETTINGS})
 """Applications whose entries say what a cluster is to be."""
 
@@ -92,18 +92,17 @@ async def patch_entry(
     _admit(caller, app, object_uuid, Permission.CLUSTERS)
     precondition = precondition_of(request)
     patch = await json_value(request, _limits(app))
-    for attempt in range(PATCH_ATTEMPTS):
+    names_none = precondition.match is None and precondition.none_match is None
+
+    async def merge() -> None:
         entry = await room.config.get(app, object_uuid)
         held = precondition
-        if precondition.match is None and precondition.none_match is None:
+        if names_none:
             held = Precondition(match=frozenset({entry.etag})) if entry else Precondition(none_match=frozenset({"*"}))
-        try:
-            body = apply_merge_patch(entry.body if entry else None, patch)
-            await _write(room, app, object_uuid, body, caller=caller, precondition=held)
-            break
-        except PreconditionFailed:
-            if held is precondition or attempt == PATCH_ATTEMPTS - 1:
-                raise
+        body = apply_merge_patch(entry.body if entry else None, patch)
+        await _write(room, app, object_uuid, body, caller=caller, precondition=held)
+
+    await (despite_races(merge) if names_none else merge())
     return await _written(room.config, app, object_uuid, 204)
 
 

@@ -15,10 +15,10 @@ from api.auth import actor_of, asker, require, require_active
 from api.bodies import bounded_stream
 from api.git_callers import GitCall, GitCaller, GitRoom, KnownToGit
 from api.git_guests import GitGuests
-from api.lookup import refuse_deleted
 from edgewright.adapters.git.http_backend import GitAnswer
 from edgewright.adapters.git.http_push import PushContext, Pushed
 from edgewright.adapters.git.turns import Guest
+from edgewright.application.lookup import refuse_deleted
 from edgewright.application.secret_namespaces import reserved_namespaces
 from edgewright.bootstrap import installed_objects
 from edgewright.domain.cluster import Desired, Role

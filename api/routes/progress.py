@@ -14,11 +14,11 @@ from starlette.responses import JSONResponse, Response
 from api.auth import Reader
 from api.event_streams import EventStreams
 from api.idempotency import as_json
-from api.lookup import cluster_unknown, open_cluster
 from api.preconditions import not_modified, quoted
 from api.presentation import says_ready
 from api.problems import answer_error
 from api.schemas.clusters import Ready, ResidueList, ResidueOfCluster, Timeline
+from edgewright.application.lookup import cluster_unknown, open_cluster
 from edgewright.domain.cluster import Desired, Phase
 from edgewright.domain.projection import HELD_UP, Projection
 from edgewright.domain.verdicts import BEING_DELETED, NOT_BEGUN, REMOVED, UNDER_WAY, awaited

@@ -13,9 +13,9 @@ from api.auth import ClusterOperator, actor_of
 from api.bodies import JsonBody
 from api.dependencies import EdgeOffer
 from api.idempotency import as_json
-from api.lookup import open_cluster
 from api.schemas.edge import NewRegistration, Registered, RegistrationLine, TokenWish
 from api.stored_flux import stored_flux
+from edgewright.application.lookup import open_cluster
 from edgewright.bootstrap import bootstrap_line
 from edgewright.domain.cluster import Acceptance
 from edgewright.domain.credentials import SECRET_BYTES, TOKEN_ID_BYTES, registration_token, sha256_of

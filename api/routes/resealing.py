@@ -16,10 +16,10 @@ from api.auth import SecretOperator, actor_of, require_active
 from api.bodies import KIB, JsonBody
 from api.idempotency import as_json
 from api.json_text import JsonLimits
-from api.lookup import open_cluster
 from api.orders import MOST_WANTED
 from api.schemas.resealing import IgnoredSecret, ResealedAnswer, ResealedSecret, ResealedSecrets, ResealWish
 from api.secret_room import TheSecretRoom
+from edgewright.application.lookup import open_cluster
 from edgewright.application.secret_sealing import sealing_certificate
 from edgewright.application.secret_wishes import check_writable
 from edgewright.domain.cluster import Resealing

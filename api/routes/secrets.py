@@ -17,11 +17,11 @@ from api.auth import Reader, SecretOperator, actor_of, asker
 from api.bodies import KIB, JsonBody, bounded_body
 from api.idempotency import as_json, idempotency_key
 from api.json_text import JsonLimits
-from api.lookup import open_cluster
 from api.schemas.secrets import Committed, SecretChange, SecretChanges, SecretList, SecretPatch
 from api.secret_room import TheSecretRoom
 from api.secret_templates import template_of_patch, template_of_query, templates_of_wishes
 from api.secret_writes import ChangedKeys, change_keys, request_id
+from edgewright.application.lookup import open_cluster
 from edgewright.application.secret_sealing import KeyChange, TemplateChanges
 from edgewright.application.secret_wishes import SecretWish
 from edgewright.domain.kubernetes_names import SecretKey, SecretPlace, SecretReference

@@ -10,12 +10,12 @@ from api.auth import Administrator, ClusterOperator, actor_of
 from api.bodies import JsonBody
 from api.cluster_room import ClusterRoom, TheClusterRoom
 from api.edge_status import confirm_certificate
-from api.lookup import open_cluster
 from api.presentation import cluster_body
 from api.routes.clusters import shown
 from api.schemas.cluster_wishes import ConfirmedCertificate, Reason
 from api.schemas.clusters import ClusterBody, Revoked
 from api.schemas.edge import RotationWanted, RotationWish
+from edgewright.application.lookup import open_cluster
 from edgewright.domain.absence import FRESH_LINE, rotation_obstacle
 from edgewright.domain.cluster import StepName
 from edgewright.domain.edge_status import EdgeStatus

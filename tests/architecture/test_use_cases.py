@@ -8,7 +8,10 @@ import pytest
 
 DOORS = ("activities/", "api/", "edgewright/agent/", "edgewright/cli/", "workflows/")
 DECISIONS = {
+    "chart_uuid": "finds the Helm chart template that a wish names",
+    "check_cluster_name": "checks the name of a cluster",
     "decide_deletion": "decides what becomes of a deletion",
+    "settings_of": "gives a cluster its settings",
     "change_values": "tries and writes the file of a Secret",
     "seal": "seals a value",
     "StagedChange": "makes a change to stage",
