@@ -20,6 +20,7 @@ from edgewright.sealing import (
     SealedFile,
     SealedValue,
     SealingCertificate,
+    blank_envelope,
     change_values,
     parse_certificate,
     read_sealed,
@@ -87,6 +88,8 @@ def sealed_changes(
 ) -> list[SealedValue | None]:
     """The changes, sealed, in the order given; each Secret is tried as its file would be written. Blocks.
 
+    It is tried before anything is sealed: a thousand values that no file has room for cost little.
+
     Args:
         head: what it is tried on.
         certificate: None: no change has a value.
@@ -95,13 +98,12 @@ def sealed_changes(
     valued = {change.place.namespace for change in changes if change.value is not None}
     check_namespaces(git, row.uuid, head, valued)
     unapplied = UnappliedDeletions(git, row.uuid, row.spec.name, head, row.observed_revision)
-    sealed = [_seal(change, certificate, timer) for change in changes]
     by_secret: dict[SecretReference, dict[SecretKey, tuple[KeyChange, SealedValue | None]]] = {}
     labelled = {change.place for change in changes if isinstance(change.place, SecretReference)}
-    for change, value in zip(changes, sealed, strict=True):
+    for change in changes:
         wanted = by_secret.setdefault(change.place.secret, {})
         if isinstance(change.place, SecretKey):
-            wanted[change.place] = (change, value)
+            wanted[change.place] = (change, _blank(change, certificate))
     for secret, wanted in by_secret.items():
         path, template = secret.path, templates.get(secret)
         document = git.read(row.uuid, path, at=head) if head else None
@@ -120,7 +122,15 @@ def sealed_changes(
         for place, (change, _) in wanted.items():
             if change.value is not None:
                 _check_form(secret_type, place.key, change.value)
-    return sealed
+    return [_seal(change, certificate, timer) for change in changes]
+
+
+def _blank(change: KeyChange, certificate: SealingCertificate | None) -> SealedValue | None:
+    """As large as what is sealed later."""
+    if change.value is None or certificate is None:
+        return None
+    change.place.secret.check()
+    return SealedValue(blank_envelope(len(change.value), certificate), certificate.fingerprint, datetime.now(UTC))
 
 
 def _seal(change: KeyChange, certificate: SealingCertificate | None, timer: SealTimer) -> SealedValue | None:

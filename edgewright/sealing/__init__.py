@@ -1,7 +1,7 @@
 """Encrypting so that only one cluster can decrypt, and the files that carry it. See docs/crypto.md."""
 
 from edgewright.sealing.certificate import SealingCertificate, parse_certificate
-from edgewright.sealing.envelope import Scope, label, plaintext_size, seal
+from edgewright.sealing.envelope import Scope, blank_envelope, label, plaintext_size, seal
 from edgewright.sealing.plaintext import Plaintext
 from edgewright.sealing.resealed import (
     ResealingAnswer,
@@ -31,6 +31,7 @@ __all__ = [
     "SealedFile",
     "SealedValue",
     "SealingCertificate",
+    "blank_envelope",
     "change_values",
     "check_secret_size",
     "ciphertext_digest",

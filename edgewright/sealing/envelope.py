@@ -61,6 +61,17 @@ def seal(plaintext: Plaintext, certificate: SealingCertificate, *, scope: Scope,
     return base64.b64encode(len(wrapped_key).to_bytes(LENGTH_BYTES, "big") + wrapped_key + encrypted).decode()
 
 
+def blank_envelope(size: int, certificate: SealingCertificate) -> str:
+    """What is as long as the envelope of a value, and holds nothing: whether it fits can be said before it is sealed.
+
+    Args:
+        size: of the value, bytes.
+    """
+    wrapped_length = certificate.public_key.key_size // 8
+    content = bytes(wrapped_length + size + TAG_BYTES)
+    return base64.b64encode(wrapped_length.to_bytes(LENGTH_BYTES, "big") + content).decode()
+
+
 def plaintext_size(ciphertext: str) -> int:
     """The length in bytes of the value inside an envelope, told from the envelope's length.
 

@@ -49,8 +49,9 @@ DOCUMENT_LIMIT = 1536 * 1024 - 64 * 1024
 """Bytes of one file: what etcd takes, less room for what the cluster adds to the object."""
 
 SMALL_DOCUMENT = 256 * 1024
-"""Bytes of the largest file of which is remembered how it reads."""
+"""Bytes of the largest file of which many are remembered as they read."""
 REMEMBERED_DOCUMENTS = 16
+REMEMBERED_LARGE_DOCUMENTS = 2
 
 Document = dict[str, Any]
 
@@ -204,10 +205,15 @@ def _parsed(document: bytes) -> Document:
     return load_document(document)
 
 
+@lru_cache(REMEMBERED_LARGE_DOCUMENTS)
+def _parsed_large(document: bytes) -> Document:
+    return load_document(document)
+
+
 def _load(document: bytes, where: str | None) -> Document:
     """Parses a file and makes sure of every part that the functions here go into."""
     try:
-        content = deepcopy(_parsed(document)) if len(document) <= SMALL_DOCUMENT else load_document(document)
+        content = deepcopy((_parsed if len(document) <= SMALL_DOCUMENT else _parsed_large)(document))
     except YamlMalformed as error:
         raise _malformed(str(error), where) from None
     if content.get("apiVersion") != API_VERSION or content.get("kind") != KIND:

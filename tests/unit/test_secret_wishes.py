@@ -2,8 +2,8 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Sequence
-from contextlib import nullcontext
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -33,6 +33,17 @@ PLACE = SecretKey("default", "db", "password")
 VALUE = b"MARKED-s3cr3t"
 
 
+class CountedSealing:
+    """A timer that counts values."""
+
+    values = 0
+
+    @contextmanager
+    def __call__(self) -> Iterator[None]:
+        self.values += 1
+        yield
+
+
 @dataclass
 class WishStage:
     """The use case, on a cluster with an edge.
@@ -44,6 +55,7 @@ class WishStage:
     store: Store
     wishes: SecretWishes
     row: ClusterRow
+    sealing: CountedSealing
     asked: int = 0
 
     def wish(self, *places: SecretPlace, **how: Any) -> SecretWish:
@@ -80,9 +92,10 @@ async def stage(fresh: Path, tmp_path: Path) -> AsyncIterator[WishStage]:
         async def flux_namespace() -> str:
             return "flux-of-ours"
 
-        wishes = SecretWishes(git, store.staging, flux_namespace=flux_namespace, timer=nullcontext)
+        sealing = CountedSealing()
+        wishes = SecretWishes(git, store.staging, flux_namespace=flux_namespace, timer=sealing)
         row = replace(await store.row(cluster), certificate_pem=CERTIFICATE, edge_status=EdgeStatus())
-        yield WishStage(store, wishes, row)
+        yield WishStage(store, wishes, row, sealing)
 
 
 async def test_a_wish_is_sealed_and_staged_and_nothing_of_it_is_in_clear(stage: WishStage) -> None:
@@ -161,3 +174,17 @@ async def test_what_has_become_of_a_request_is_told_by_its_rows(stage: WishStage
     assert await code_of(outcome(uuid4())) == await code_of(outcome(wish.request)) == "commit_unconfirmed"
     await stage.store.staging.committed([wish.request], "c" * 40)
     assert await outcome(wish.request) == "c" * 40
+
+
+def many(name: str, count: int, value: bytes = b"v") -> list[KeyChange]:
+    return [KeyChange(SecretKey("default", name, f"key-{at}"), Plaintext(value)) for at in range(count)]
+
+
+def places_of(changes: Sequence[KeyChange]) -> list[SecretPlace]:
+    return [change.place for change in changes]
+
+
+async def test_what_no_secret_has_room_for_is_refused_before_a_value_is_sealed(stage: WishStage) -> None:
+    changes = many("bulk", 21, bytes(1024 * 1024 // 20))
+    assert await code_of(stage.take(stage.wish(*places_of(changes)), *changes)) == "secret_too_large"
+    assert stage.sealing.values == 0

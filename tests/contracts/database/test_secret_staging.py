@@ -11,6 +11,7 @@ import pytest
 from database_stores import ACTOR, NOON, Store, key_of, wanted
 from sqlalchemy import Connection, event, select
 
+from edgewright.adapters.database.engine.portions import execute_in_portions
 from edgewright.adapters.database.secrets import secret_staging
 from edgewright.adapters.database.tables import staged_changes
 from edgewright.domain.secret_template import TemplateChange
@@ -347,3 +348,27 @@ async def test_the_commit_of_a_label_is_among_the_recorded_ones(store: Store) ->
     await store.staging.committed([await labelled(store, cluster, "a")], "c" * 40)
     [recorded, *_] = await store.steps.recorded_commits(cluster, limit=10)
     assert (recorded.commit, recorded.secret, recorded.deletes) == ("c" * 40, None, False)
+
+
+async def test_where_nothing_older_waits_no_key_of_a_commit_is_looked_for(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A statement for each of a thousand keys would hold up everybody else's writes on SQLite."""
+    ran: list[int] = []
+
+    async def counted(connection: Any, statement: Any, rows: Any) -> None:
+        ran.append(len(rows))
+        await execute_in_portions(connection, statement, rows)
+
+    monkeypatch.setattr(secret_staging, "execute_in_portions", counted)
+    cluster, other = await store.create(), await store.create("paint-shop")
+    await stage(store, other, "a")
+    alone, newer = await stage(store, cluster, "a", "b"), await stage(store, cluster, "a")
+    await store.staging.committed([alone], "c1")
+    assert ran == []
+    assert await states(store, newer) == [StagedState.STAGED]
+    older = await stage(store, cluster, "a", "b")
+    newest = await stage(store, cluster, "b")
+    await store.staging.committed([newest], "c2")
+    assert ran == [1]
+    assert await states(store, older) == [StagedState.STAGED, StagedState.SUPERSEDED]

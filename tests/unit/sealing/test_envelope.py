@@ -8,7 +8,7 @@ from sealing_keys import open_envelope, private_key, sealing_certificate
 
 from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.errors import Invalid
-from edgewright.sealing import Plaintext, Scope, label, plaintext_size, seal
+from edgewright.sealing import Plaintext, Scope, blank_envelope, label, plaintext_size, seal
 
 LABELS = {Scope.STRICT: b"press/db", Scope.NAMESPACE_WIDE: b"press", Scope.CLUSTER_WIDE: b""}
 
@@ -45,6 +45,14 @@ def test_any_bytes_come_back_and_their_length_shows(value: bytes) -> None:
     envelope = sealed(value)
     assert open_envelope(envelope, private_key(), b"press/db") == value
     assert plaintext_size(envelope) == len(value)
+
+
+@pytest.mark.parametrize("size", [0, 1, 255, 1000])
+@pytest.mark.parametrize("bits", [2048, 3072, 4096])
+def test_how_long_an_envelope_will_be_is_known_before_its_value_is_sealed(bits: int, size: int) -> None:
+    blank = blank_envelope(size, sealing_certificate(bits))
+    assert len(blank) == len(sealed(bytes(size), bits=bits))
+    assert plaintext_size(blank) == size
 
 
 @pytest.mark.parametrize("size", [0, 1, 1024 * 1024])

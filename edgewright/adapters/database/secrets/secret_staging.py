@@ -58,6 +58,15 @@ _COMMIT = (
     .where(staged_changes.c.sequence.in_(bindparam("sequences", expanding=True)))
     .values(state=StagedState.COMMITTED, commit=bindparam("by_commit"), ciphertext=None, refusal_code="", refusal="")
 )
+_STILL_STAGED = (
+    select(staged_changes.c.sequence)
+    .where(
+        staged_changes.c.cluster.in_(select(staged_changes.c.cluster).where(OF_REQUESTS)),
+        staged_changes.c.state == StagedState.STAGED,
+        staged_changes.c.sequence < bindparam("before"),
+    )
+    .limit(1)
+)
 _SUPERSEDE = (
     update(staged_changes)
     .where(
@@ -297,7 +306,8 @@ async def _record_commit(
     if waiting != list(facts.sequences):
         return False
     await connection.execute(_COMMIT, {"sequences": list(facts.sequences), "by_commit": commit})
-    await execute_in_portions(connection, _SUPERSEDE, facts.older)
+    if facts.older and await connection.scalar(_STILL_STAGED, {**named, "before": max(facts.sequences)}):
+        await execute_in_portions(connection, _SUPERSEDE, facts.older)
     for owner in owners:
         if owner is not None:
             entered = facts.entered.get((owner.uuid, owner.generation), frozenset())
