@@ -58,6 +58,7 @@ def test_merge_of_what_the_centre_wrote_can_be_pushed(centre: GitHttpCentre, wor
         "Edgewright-Fence: 1/99",
         "Edgewright-Put-Back: x",
         "Edgewright-Removal: workloads",
+        "Edgewright-Removed-Keys: default/db",
     ],
 )
 def test_a_message_that_speaks_as_the_centre_is_refused(

@@ -3,16 +3,14 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
-from types import NoneType, UnionType
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import pytest
-from sqlalchemy import Column, ColumnElement, Select, select
-from sqlalchemy.sql.elements import Label
+from sqlalchemy import Select, select
+from typed_rows import misfits
 
 from edgewright.adapters.database.clusters.cluster_lists import ListedColumns
 from edgewright.adapters.database.clusters.wanted_reading import WANTED_CLUSTER, WantedColumns
-from edgewright.adapters.database.columns import DOCUMENT, MOMENT, Choice
 from edgewright.adapters.database.config_store.entries import EntryRecord
 from edgewright.adapters.database.edges.edge_reports import ElsewhereColumns
 from edgewright.adapters.database.rows.access_rows import HELD_BY, ORDERS_OF, HeldCredential, OrdersColumns
@@ -46,30 +44,6 @@ READS: Mapping[str, Read] = {
 def hints_of(kinds: Iterable[type]) -> Hints:
     """Name → type, in order."""
     return {name: hint for kind in kinds for name, hint in kind.__annotations__.items()}
-
-
-def misfits(statement: Select[Any], hints: Hints) -> list[str]:
-    """Columns whose values are of another type than the record says, or null where it knows of no null."""
-    return [
-        name
-        for name, column in ((column.key or "", column) for column in statement.selected_columns)
-        if name not in hints or not _fits(column, hints[name])
-    ]
-
-
-def _fits(column: ColumnElement[Any], hint: Any) -> bool:
-    kinds = get_args(hint) if isinstance(hint, UnionType) else (hint,)
-    read = column.element if isinstance(column, Label) else column
-    if isinstance(read, Column) and read.nullable and NoneType not in kinds:
-        return False
-    [kind] = [each for each in kinds if each is not NoneType]
-    if column.type is DOCUMENT:
-        return kind not in {str, int, bool, datetime}
-    if column.type is MOMENT:
-        return kind is datetime
-    if isinstance(column.type, Choice):
-        return kind is column.type.members
-    return kind is column.type.python_type
 
 
 @pytest.mark.parametrize("what", READS)

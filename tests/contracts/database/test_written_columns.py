@@ -3,17 +3,17 @@ columns in their order, and what each holds."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
-from types import NoneType, UnionType
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import pytest
-from sqlalchemy import Column, ColumnElement, Select, Table, select
+from sqlalchemy import Select, Table, select
 from sqlalchemy.dialects import sqlite
+from typed_rows import fits, misfits
 
 from edgewright.adapters.database.access.accounts import AccountRecord, GrantRecord
 from edgewright.adapters.database.access.operators import IdempotencyRecord, OperatorTokenRecord
 from edgewright.adapters.database.clusters.cluster_steps import CommitEvent
-from edgewright.adapters.database.columns import DOCUMENT, MOMENT, Choice, OpenChoice
+from edgewright.adapters.database.columns import Choice, OpenChoice
 from edgewright.adapters.database.edges.edge_reports import RenewalColumns
 from edgewright.adapters.database.events.events import EventColumns
 from edgewright.adapters.database.notifications.notification_rows import (
@@ -71,35 +71,8 @@ WRITES: Mapping[str, tuple[Table, type, Collection[str]]] = {
 """What is written → its table, its type, and the columns that stay empty."""
 
 
-def misfits(statement: Select[Any], record: type, narrowed: Collection[tuple[str, str]] = NARROWED) -> list[str]:
-    """Columns whose values are of another type than the record says, or null where it knows of no null."""
-    hints = record.__annotations__
-    return [
-        column.key
-        for column in statement.selected_columns
-        if column.key
-        and (record.__name__, column.key) not in narrowed
-        and (column.key not in hints or not fits(column, hints[column.key]))
-    ]
-
-
-def fits(column: ColumnElement[Any], hint: Any) -> bool:
-    """Whether what the column holds is of that type."""
-    kinds = set(get_args(hint) if isinstance(hint, UnionType) else (hint,))
-    assert isinstance(column, Column)
-    if column.type is DOCUMENT:
-        return not kinds & {str, int, bool, datetime}
-    if column.nullable is not (NoneType in kinds):
-        return False
-    if isinstance(column.type, OpenChoice):
-        return bool(hint == WORD)
-    if isinstance(column.type, Choice):
-        longest = max(len(member) for member in column.type.members)
-        return kinds - {NoneType} == {column.type.members} and longest <= (column.type.length or 0)
-    return kinds - {NoneType} == {datetime if column.type is MOMENT else column.type.python_type}
-
-
-WORD = EventColumns.__annotations__["kind"]
+def hints_and_narrowed(record: type) -> tuple[Mapping[str, Any], set[str]]:
+    return record.__annotations__, {column for name, column in NARROWED if name == record.__name__}
 
 
 @pytest.mark.parametrize("what", READS)
@@ -110,18 +83,17 @@ def test_a_record_has_the_columns_of_its_statement_in_their_order(what: str) -> 
 
 @pytest.mark.parametrize("what", READS)
 def test_a_field_is_of_the_type_that_is_read(what: str) -> None:
-    assert misfits(*READS[what]) == []
+    statement, record = READS[what]
+    assert misfits(statement, *hints_and_narrowed(record)) == []
 
 
 @pytest.mark.parametrize("what", WRITES)
 def test_what_is_written_are_the_columns_of_the_table(what: str) -> None:
     table, written, empty = WRITES[what]
-    hints = written.__annotations__
+    hints, narrowed = hints_and_narrowed(written)
     assert set(hints) == {column.key for column in table.columns} - set(empty)
-    narrowed = NARROWED | {
-        (written.__name__, name) for name, hint in hints.items() if fits(table.c[name], hint | None)
-    }
-    assert misfits(select(*(table.c[name] for name in hints)), written, narrowed) == []
+    narrowed |= {name for name, hint in hints.items() if fits(table.c[name], hint | None)}
+    assert misfits(select(*(table.c[name] for name in hints)), hints, narrowed) == []
 
 
 def test_a_refusal_changes_columns_of_a_staged_change() -> None:
@@ -143,7 +115,7 @@ class _Drifted(NamedTuple):
 
 def test_a_type_that_has_drifted_would_be_found() -> None:
     shown = select(*(credentials.c[name] for name in _Drifted._fields), credentials.c.token)
-    assert misfits(shown, _Drifted) == ["id", "role", "state", "token"]
+    assert misfits(shown, _Drifted.__annotations__) == ["id", "role", "state", "token"]
 
 
 def test_a_kind_that_only_a_newer_program_knows_is_read_as_it_is() -> None:

@@ -65,7 +65,7 @@ class SqlConfigStore:
             mine = mine.where(entries.c.object > after)
         async with self._database.read(long=True) as connection:
             rows = await connection.execute(mine.order_by(entries.c.object).limit(limit))
-            return [(row.object, row.body) for row in rows]
+            return [(object_, body) for object_, body in rows]
 
     @again_after_collision
     async def put(

@@ -59,14 +59,6 @@ BATCH = 500
 """Rows that one statement names; SQLite and PostgreSQL both take far more."""
 
 
-class RenewalColumns(SaidChanges, RenewedLease, RoomColumns):
-    """Parameters of ``_RENEW``: the columns of ``clusters`` that a heartbeat changes, and whose heartbeat it is."""
-
-    beating: UUID
-    change: int
-    news_at: datetime | None
-
-
 class ElsewhereColumns(NamedTuple):
     """Columns of ``clusters`` that tell where an edge reaches the centre; they are selected in this order."""
 
@@ -76,6 +68,14 @@ class ElsewhereColumns(NamedTuple):
     centre_url: str | None
     centre_ca: str | None
     centre_problem: str | None
+
+
+class RenewalColumns(SaidChanges, RenewedLease, RoomColumns):
+    """Parameters of ``_RENEW``: the columns of ``clusters`` that a heartbeat changes, and whose heartbeat it is."""
+
+    beating: UUID
+    change: int
+    news_at: datetime | None
 
 
 _RENEW = update(clusters).where(clusters.c.uuid == bindparam("beating"))

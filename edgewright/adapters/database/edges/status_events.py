@@ -55,8 +55,8 @@ async def _spoken_for(connection: AsyncConnection, cluster: UUID, at: datetime) 
         .limit(_LOOKED_AT)
     )
     recent = [
-        each
-        for each in await connection.execute(newest)
-        if each.kind == EventKind.EDGE_STATUS and at - each.at < STIR
+        detail
+        for kind, told_at, detail in await connection.execute(newest)
+        if kind == EventKind.EDGE_STATUS and at - told_at < STIR
     ]
-    return {part for each in recent for part in str(each.detail.get("passing", "")).split(",")}
+    return {part for detail in recent for part in str(detail.get("passing", "")).split(",")}

@@ -113,8 +113,8 @@ class SqlAuditLog:
             .limit(limit)
         )
         async with self._database.read() as connection:
-            found = (await connection.execute(wanted)).all()
-        return (found[-1].position if found else after), {row.cluster for row in found if row.cluster is not None}
+            found = [(position, cluster) for position, cluster in await connection.execute(wanted)]
+        return (found[-1][0] if found else after), {cluster for _, cluster in found if cluster is not None}
 
     async def last_position(self) -> int:
         async with self._database.read(long=True) as connection:

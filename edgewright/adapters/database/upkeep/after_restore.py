@@ -83,9 +83,7 @@ async def is_listened_to(database: Database) -> bool:
 async def _forget_renderings(connection: AsyncConnection, open_clusters: Sequence[UUID]) -> None:
     """Takes from each projection what was rendered last, so that rendering is due."""
     still_open = set(open_clusters)
-    for row in list(await connection.execute(select(projections))):
-        if row.cluster in still_open:
-            body = {**row.body, "done": {**row.body.get("done", {}), "rendered_digest": None}}
-            await connection.execute(
-                update(projections).where(projections.c.cluster == row.cluster).values(body=body)
-            )
+    for cluster, before in list(await connection.execute(select(projections.c.cluster, projections.c.body))):
+        if cluster in still_open:
+            body = {**before, "done": {**before.get("done", {}), "rendered_digest": None}}
+            await connection.execute(update(projections).where(projections.c.cluster == cluster).values(body=body))

@@ -1,14 +1,15 @@
 """Counts the fleet: aggregates over narrow columns, no document is read."""
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import Select, case, func, select
 
 from edgewright.adapters.database.engine.engine import Database
 from edgewright.adapters.database.tables import clusters, notifications, resealings, staged_changes
 from edgewright.adapters.database.upkeep.presence import age_of_sweep
-from edgewright.domain.cluster import Phase
+from edgewright.domain.cluster import LeaseState, Phase
 from edgewright.ports.census import LEASE_AGES, Counted
 from edgewright.ports.secret_staging import StagedState
 
@@ -29,6 +30,15 @@ _RESEALINGS = (
 )
 
 
+class LeaseCount(NamedTuple):
+    """What ``_leases`` counts of one state, in its order. ``within``: for each bound of ``LEASE_AGES``."""
+
+    state: LeaseState
+    clusters: int
+    heard: int
+    within: Sequence[int]
+
+
 class SqlCensus:
     """Implements the port ``Census``."""
 
@@ -47,24 +57,27 @@ class SqlCensus:
                 .where(clusters.c.failing.is_not(None), _OPEN)
                 .group_by(clusters.c.failing, clusters.c.failing_step)
             )
-            leases = list(await connection.execute(_leases(now)))
-            notified = (await connection.execute(_NOTIFICATIONS)).one()
-            resealing = (await connection.execute(_RESEALINGS)).one()
+            leases = [
+                LeaseCount(state, number, heard, within)
+                for state, number, heard, *within in await connection.execute(_leases(now))
+            ]
+            waiting, oldest_notification = (await connection.execute(_NOTIFICATIONS)).one()
+            resealing, oldest_resealing = (await connection.execute(_RESEALINGS)).one()
             sweep = await age_of_sweep(connection, now)
-            staged = (await connection.execute(_STAGED)).one()
+            staged, oldest_staged = (await connection.execute(_STAGED)).one()
             return Counted(
-                phases={Phase(row[0]): row[1] for row in phases},
-                failing={(row.failing, row.failing_step): row.clusters for row in failing},
-                leases={row.lease_state: row.clusters for row in leases},
-                lease_ages=tuple(sum(int(row[3 + at]) for row in leases) for at in range(len(LEASE_AGES))),
-                heard=sum(row.heard for row in leases),
+                phases={Phase(phase): number for phase, number in phases},
+                failing={(state, step): number for state, step, number in failing},
+                leases={one.state: one.clusters for one in leases},
+                lease_ages=tuple(sum(int(one.within[at]) for one in leases) for at in range(len(LEASE_AGES))),
+                heard=sum(one.heard for one in leases),
                 oldest_commissioning=_age(await connection.scalar(_NEVER_READY), now),
-                staged=staged.changes,
-                oldest_staged=_age(staged.oldest, now),
-                notifications=notified.waiting,
-                oldest_notification=_age(notified.oldest, now),
-                resealings=resealing.clusters,
-                oldest_resealing=_age(resealing.oldest, now),
+                staged=staged,
+                oldest_staged=_age(oldest_staged, now),
+                notifications=waiting,
+                oldest_notification=_age(oldest_notification, now),
+                resealings=resealing,
+                oldest_resealing=_age(oldest_resealing, now),
                 drifted=await connection.scalar(_DRIFTED) or 0,
                 sweep_age=sweep.total_seconds() if sweep else 0.0,
             )

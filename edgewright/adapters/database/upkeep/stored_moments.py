@@ -13,7 +13,7 @@ from typing import Any, Final
 from sqlalchemy import Column, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from edgewright.adapters.database.access.operators import REMEMBERED
+from edgewright.adapters.database.access.operators import REMEMBERED, OperatorTokenRecord
 from edgewright.adapters.database.rows.applied_verbs import applied_verbs
 from edgewright.adapters.database.rows.cluster_record import ClusterRecord
 from edgewright.adapters.database.rows.cluster_rows import update_row
@@ -184,7 +184,7 @@ async def _renew_leases(connection: AsyncConnection, at: datetime) -> None:
 async def _shorten_tokens(connection: AsyncConnection, at: datetime) -> None:
     """Lets tokens that were made in the future live for as long as they were meant to, from now on."""
     made = select(operator_tokens).where(operator_tokens.c.created_at > at + AHEAD).with_for_update()
-    for row in list(await connection.execute(made)):
+    for row in [OperatorTokenRecord._make(row) for row in await connection.execute(made)]:
         life = None if row.expires_at is None else row.expires_at - row.created_at
         mine = update(operator_tokens).where(operator_tokens.c.id == row.id)
         await connection.execute(mine.values(created_at=at, expires_at=None if life is None else at + life))
