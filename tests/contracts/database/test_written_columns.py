@@ -14,7 +14,6 @@ from edgewright.adapters.database.access.accounts import AccountRecord, GrantRec
 from edgewright.adapters.database.access.operators import IdempotencyRecord, OperatorTokenRecord
 from edgewright.adapters.database.clusters.cluster_steps import CommitEvent
 from edgewright.adapters.database.columns import Choice, OpenChoice
-from edgewright.adapters.database.edges.edge_reports import RenewalColumns
 from edgewright.adapters.database.events.events import EventColumns
 from edgewright.adapters.database.notifications.notification_rows import (
     TOLD,
@@ -26,6 +25,7 @@ from edgewright.adapters.database.notifications.notification_rows import (
 from edgewright.adapters.database.notifications.webhooks import WebhookRecord
 from edgewright.adapters.database.rows.access_rows import CredentialRecord, RegistrationTokenRecord
 from edgewright.adapters.database.rows.cluster_record import ClusterRecord
+from edgewright.adapters.database.rows.heartbeat_rows import RenewalColumns
 from edgewright.adapters.database.rows.resealing_rows import ResealingRecord, ResealingSecretRecord
 from edgewright.adapters.database.rows.staged_rows import RefusedColumns, StagedColumns, StagedRecord
 from edgewright.adapters.database.tables import (

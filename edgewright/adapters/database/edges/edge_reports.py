@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from sqlalchemy import Select, bindparam, exists, select, update
+from sqlalchemy import Select, exists, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.config_store.entries import exchange_entry
@@ -24,21 +24,16 @@ from edgewright.adapters.database.rows.cluster_rows import (
     refuse_old,
     update_row,
 )
-from edgewright.adapters.database.rows.edge_events import EdgeEvents, RoomColumns
+from edgewright.adapters.database.rows.edge_events import EdgeEvents
 from edgewright.adapters.database.rows.heartbeat_rows import (
-    SaidChanges,
+    RENEW,
+    RenewalColumns,
     events_of,
     is_news,
     is_rendered_anew,
     said_columns,
 )
-from edgewright.adapters.database.rows.lease_rows import (
-    RenewedLease,
-    make_current,
-    make_expired,
-    note_joined,
-    renewed_lease,
-)
+from edgewright.adapters.database.rows.lease_rows import make_current, make_expired, note_joined, renewed_lease
 from edgewright.adapters.database.tables import clusters, credentials
 from edgewright.adapters.database.upkeep.presence import Presence, listens, read_presence
 from edgewright.domain.cluster import CertificateFacts, CredentialState, Desired, LeaseState, Role
@@ -70,15 +65,6 @@ class ElsewhereColumns(NamedTuple):
     centre_problem: str | None
 
 
-class RenewalColumns(SaidChanges, RenewedLease, RoomColumns):
-    """Parameters of ``_RENEW``: the columns of ``clusters`` that a heartbeat changes, and whose heartbeat it is."""
-
-    beating: UUID
-    change: int
-    news_at: datetime | None
-
-
-_RENEW = update(clusters).where(clusters.c.uuid == bindparam("beating"))
 _ATTACHED = exists().where(
     credentials.c.cluster == clusters.c.uuid,
     credentials.c.generation == clusters.c.generation,
@@ -301,7 +287,7 @@ async def _renew(
         if turned or news:
             nudged.append(row.uuid)
     await record_all(connection, at, told)
-    await connection.execute(_RENEW, renewals)
+    await connection.execute(RENEW, renewals)
     return nudged
 
 

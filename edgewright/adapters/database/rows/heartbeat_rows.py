@@ -3,9 +3,14 @@
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import TypedDict
-from uuid import uuid4
+from uuid import UUID, uuid4
+
+from sqlalchemy import bindparam, update
 
 from edgewright.adapters.database.rows.cluster_record import ClusterRecord
+from edgewright.adapters.database.rows.edge_events import RoomColumns
+from edgewright.adapters.database.rows.lease_rows import RenewedLease
+from edgewright.adapters.database.tables import clusters
 from edgewright.domain.conditions import clock_status
 from edgewright.domain.events import EventKind, NewEvent
 from edgewright.domain.identity import Chain
@@ -35,6 +40,17 @@ class SaidChanges(Fetching):
     centre_ca: str | None
     centre_problem: str | None
     proven_url: str | None
+
+
+class RenewalColumns(SaidChanges, RenewedLease, RoomColumns):
+    """Parameters of ``RENEW``: the columns of ``clusters`` that a heartbeat changes, and whose heartbeat it is."""
+
+    beating: UUID
+    change: int
+    news_at: datetime | None
+
+
+RENEW = update(clusters).where(clusters.c.uuid == bindparam("beating"))
 
 
 def said_columns(row: ClusterRecord, beat: Heartbeat, at: datetime) -> SaidChanges:
