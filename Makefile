@@ -124,9 +124,9 @@ siege: $(ENVIRONMENT) ## one hostile caller of each kind beside a fleet that liv
 long-life: $(ENVIRONMENT) ## ten years of one cluster in less than an hour: what grows, and whether all of it is told: YEARS=10
 	PYTHONPATH=tests/support $(HERMETIC) $(BIN)/python -m tools.long_life --years $(or $(YEARS),10) </dev/null
 
-bench: $(ENVIRONMENT) ## measure this machine; docs/performance.md explains it; FULL=1 takes longer, PART=centre, lists, fleets, production, edge, edges, held, database, creation (BESIDE=folder)
+bench: $(ENVIRONMENT) ## measure this machine; docs/performance.md explains it; FULL=1 takes longer, PART=centre, lists, fleets, production, edge, edges, held (EDGES=n), database, creation (BESIDE=folder)
 	$(HERMETIC) UV_SYSTEM_CERTS=1 PYTHONPATH=tests/real:tests/support:. $(BIN)/python -m bench $(if $(FULL),--full) $(PART:%=--part %) \
-		$(if $(BESIDE),--beside $(BESIDE)) $(if $(JSON),--json $(JSON))
+		$(EDGES:%=--edges %) $(if $(BESIDE),--beside $(BESIDE)) $(if $(JSON),--json $(JSON))
 
 record-histories: $(ENVIRONMENT) ## record the workflow histories that the replay tests use
 	$(HERMETIC) $(BIN)/python tests/replay/record.py

@@ -190,8 +190,13 @@ def lists(rows: int) -> TableLine:
     )
 
 
-def measure(part: str, *, full: bool, beside: Path | None = None) -> Iterator[TableLine]:
-    """All measures of a part, or of all parts, in the order of the table."""
+def measure(part: str, *, full: bool, beside: Path | None = None, edges: tuple[int, ...] = ()) -> Iterator[TableLine]:
+    """All measures of a part, or of all parts, in the order of the table.
+
+    Args:
+        edges: how many of them `edges` and `held` play; empty: what ``full`` says.
+    """
+    edges = edges or ((1000, 10_000) if full else (1000,))
     if part in {"centre", "all"}:
         yield from of_a_centre(full=full)
     if part in {"lists", "all"}:
@@ -201,13 +206,13 @@ def measure(part: str, *, full: bool, beside: Path | None = None) -> Iterator[Ta
     if part == "edge":
         yield from edge_lines()
     if part == "edges":
-        yield from fleet_of_edges_lines((1000, 10_000) if full else (1000,))
+        yield from fleet_of_edges_lines(edges)
     if part == "database":
         yield from database_lines()
     if part == "creation":
         yield from creation_lines(beside)
     if part == "held":
-        yield from held_lines((1000, 10_000) if full else (1000,))
+        yield from held_lines(edges)
     if part == "fleets" or (part == "all" and full):
         yield from fleet_lines((100, 1000, 10_000) if full else (100, 1000))
 
@@ -246,12 +251,16 @@ def main() -> None:
     parser.add_argument(
         "--beside", metavar="FOLDER", type=Path, help="of another version's files, which `creation` is compared with"
     )
+    parser.add_argument(
+        "--edges", metavar="NUMBER", type=int, action="append", help="play so many edges, in `edges` and `held`"
+    )
     parser.add_argument("--json", metavar="FILE", help="write the figures here as well")
     options = parser.parse_args()
     print("| measure | here | the system before | goal |")
     print("|---|---|---|---|", flush=True)
     lines: list[TableLine] = []
-    for line in measure(options.part, full=options.full, beside=options.beside and options.beside.absolute()):
+    beside = options.beside and options.beside.absolute()
+    for line in measure(options.part, full=options.full, beside=beside, edges=tuple(options.edges or ())):
         lines.append(line)
         print(f"| {line.measure} | {line.figure} | {line.before} | {line.goal} |", flush=True)
     if options.json:
