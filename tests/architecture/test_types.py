@@ -1,5 +1,5 @@
-"""What the type checker has to refuse: a word where a member of an enumeration is meant, a step left unsorted, and
-the name of a column that no record has."""
+"""What the type checker has to refuse: a word where a member of an enumeration is meant, a step left unsorted, the
+name of a column that no record has, and any column of a row that no record was made of."""
 
 import re
 from pathlib import Path
@@ -67,6 +67,25 @@ MISSPELLED = {
 }
 """Module of the database → what stands there once, the same misspelled, and the record that has no such column."""
 
+READING = """
+from sqlalchemy import func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+from edgewright.adapters.database.tables import clusters
+
+COUNTED = select(func.count().label("clusters"), func.min(clusters.c.created_at).label("oldest"))
+
+async def read(connection: AsyncConnection) -> None:
+    found = await connection.execute(select(clusters))
+    [first, *others] = [tuple(row) for row in found]
+    clusters_, oldest = (await connection.execute(COUNTED)).one()
+"""
+"""Fine: no column is named."""
+NAMED = {
+    "of each row": "    [row.desired for row in found]",
+    "of one row": "    found.one().desired",
+    "that a function makes": "    (await connection.execute(COUNTED)).one().oldest",
+}
+
 Found = dict[tuple[str, int], str]
 
 
@@ -83,6 +102,8 @@ def found(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Found:
         source = (root / DATABASE / f"{name}.py").read_text("utf-8")
         assert source.count(right) == 1, f"{name} reads no column in this form any more"
         sources[_misspelled(name)] = source.replace(right, wrong)
+    sources[f"{DATABASE}/reading"] = READING + "\n".join(NAMED.values()) + "\n"
+    (folder / DATABASE).mkdir(parents=True)
     for name, source in sources.items():
         (folder / f"{name}.py").write_text(source, "utf-8")
     with pytest.MonkeyPatch.context() as patch:
@@ -120,3 +141,12 @@ def test_a_column_that_no_record_has_is_refused(found: Found, name: str) -> None
     _, wrong, record = MISSPELLED[name]
     [told] = [text for (file, _), text in found.items() if file == _misspelled(name)]
     assert f'"{record}" has no attribute "{wrong.rpartition(".")[2].rstrip("}")}"' in told
+
+
+def test_a_reading_that_names_no_column_of_a_row_is_not_refused(found: Found) -> None:
+    assert [text for (file, line), text in found.items() if file == "reading" and line <= READING.count("\n")] == []
+
+
+@pytest.mark.parametrize("what", NAMED)
+def test_a_column_of_a_row_that_no_record_was_made_of_is_refused(found: Found, what: str) -> None:
+    assert "Make a record of the row" in found["reading", READING.count("\n") + 1 + list(NAMED).index(what)]
