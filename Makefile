@@ -124,7 +124,7 @@ siege: $(ENVIRONMENT) ## one hostile caller of each kind beside a fleet that liv
 long-life: $(ENVIRONMENT) ## ten years of one cluster in less than an hour: what grows, and whether all of it is told: YEARS=10
 	PYTHONPATH=tests/support $(HERMETIC) $(BIN)/python -m tools.long_life --years $(or $(YEARS),10) </dev/null
 
-bench: $(ENVIRONMENT) ## measure this machine; docs/performance.md explains it; FULL=1 takes longer, PART=centre, lists, fleets, production, edge, edges, held (EDGES=n), database, creation (BESIDE=folder)
+bench: $(ENVIRONMENT) ## measure this machine; docs/performance.md explains it; FULL=1 takes longer, PART=centre, lists, fleets, production, edge, edges, held (EDGES=n), database, creation, start (BESIDE=folder)
 	$(HERMETIC) UV_SYSTEM_CERTS=1 PYTHONPATH=tests/real:tests/support:. $(BIN)/python -m bench $(if $(FULL),--full) $(PART:%=--part %) \
 		$(EDGES:%=--edges %) $(if $(BESIDE),--beside $(BESIDE)) $(if $(JSON),--json $(JSON))
 

@@ -24,6 +24,7 @@ from bench.many_rows import slowest_list
 from bench.native_load import load
 from bench.production_centre import production_centre
 from bench.running_centre import OURS, RunningCentre, running_centre
+from bench.start_costs import start_lines
 
 PUT_SECRETS = Path(__file__).parent / "put_secrets.lua"
 OF_PRODUCTION = {
@@ -35,9 +36,9 @@ OF_PRODUCTION = {
     "bootstrap script GET, 32 clients": "300/s",
 }
 """Goals on the topology of docker-compose.yml, by measure."""
-PARTS = ("all", "centre", "lists", "fleets", "production", "edge", "edges", "held", "database", "creation")
+PARTS = ("all", "centre", "lists", "fleets", "production", "edge", "edges", "held", "database", "creation", "start")
 """`all` is without `production`, `edge` and `database`, which need programs that are built first, without `edges` and
-`held`, and without `creation`, which compares."""
+`held`, and without `creation` and `start`, which compare."""
 
 
 class MeasuredCentre(Protocol):
@@ -211,6 +212,8 @@ def measure(part: str, *, full: bool, beside: Path | None = None, edges: tuple[i
         yield from database_lines()
     if part == "creation":
         yield from creation_lines(beside)
+    if part == "start":
+        yield from start_lines(beside)
     if part == "held":
         yield from held_lines(edges)
     if part == "fleets" or (part == "all" and full):
@@ -249,7 +252,10 @@ def main() -> None:
     )
     parser.add_argument("--part", choices=PARTS, default="all", help="measure only this")
     parser.add_argument(
-        "--beside", metavar="FOLDER", type=Path, help="of another version's files, which `creation` is compared with"
+        "--beside",
+        metavar="FOLDER",
+        type=Path,
+        help="of another version's files, which `creation` and `start` are compared with",
     )
     parser.add_argument(
         "--edges", metavar="NUMBER", type=int, action="append", help="play so many edges, in `edges` and `held`"
