@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID, uuid5
 
+from edgewright.domain.kubernetes_names import StoredPlace
 from edgewright.ports.audit import RecordedCommit
 from edgewright.ports.cluster_directory import ClusterDirectory
 from edgewright.ports.cluster_steps import ClusterSteps
@@ -29,14 +30,14 @@ class Drift:
     Args:
         event: ID of the event that tells of it; the same for the same finding.
         message: what happened, what is lost, and what to do.
-        lost: ``namespace/name/key`` of secrets whose newest value is lost -> the commit that it was in.
+        lost: secrets whose newest value is lost -> the commit that it was in.
         change: the newest change that the repository was written for; 0: none that the database does not know.
         mended: the cluster was rendered again since.
     """
 
     event: UUID
     message: str
-    lost: Mapping[str, CommitId] = field(default_factory=dict)
+    lost: Mapping[StoredPlace, CommitId] = field(default_factory=dict)
     change: int = 0
     mended: bool = False
 
@@ -89,11 +90,11 @@ async def _compare(
         limit = min(limit * 4, FARTHEST)
 
 
-def _those_there(git: GitServer, cluster: UUID, lost: Mapping[str, CommitId]) -> set[str]:
+def _those_there(git: GitServer, cluster: UUID, lost: Mapping[StoredPlace, CommitId]) -> set[StoredPlace]:
     """The secrets whose lost value has come back, with a newer copy of the repository."""
     head = git.head(cluster)
     there = {commit: head is not None and git.is_ancestor(cluster, commit, head) for commit in set(lost.values())}
-    return {name for name, commit in lost.items() if there[commit]}
+    return {place for place, commit in lost.items() if there[commit]}
 
 
 def _find_drift(
@@ -135,22 +136,23 @@ def _find_drift(
     return None, is_enough
 
 
-def _newest_words(lost: Sequence[RecordedCommit], recorded: Sequence[RecordedCommit]) -> dict[str, CommitId]:
+def _newest_words(lost: Sequence[RecordedCommit], recorded: Sequence[RecordedCommit]) -> dict[StoredPlace, CommitId]:
     """The secrets of which the newest value is lost: those that no commit has written or deleted since."""
-    newest: dict[str, RecordedCommit] = {}
+    newest: dict[StoredPlace, RecordedCommit] = {}
     for each in recorded:
         if each.secret is not None:
             newest.setdefault(each.secret, each)
-    return {name: each.commit for name, each in sorted(newest.items()) if each in lost and not each.deletes}
+    told = {place: each.commit for place, each in newest.items() if each in lost and not each.deletes}
+    return {place: told[place] for place in sorted(told, key=str)}
 
 
-def _what_is_lost(commits: Sequence[CommitId], lost: Sequence[RecordedCommit], written: Iterable[str]) -> str:
+def _what_is_lost(commits: Sequence[CommitId], lost: Sequence[RecordedCommit], written: Iterable[StoredPlace]) -> str:
     pushed = list(dict.fromkeys(each.commit[:12] for each in lost if each.pushed))
-    deleted = sorted({each.secret for each in lost if each.deletes and each.secret})
+    deleted = sorted({str(each.secret) for each in lost if each.deletes and each.secret})
     parts = [
         f"{name}: {_first(those)}"
         for name, those in (
-            ("secret values", list(written)),
+            ("secret values", [str(place) for place in written]),
             ("deletions of secret values", deleted),
             ("pushes to by-hand/", pushed),
         )

@@ -12,6 +12,7 @@ from edgewright.application.rendering import RenderInputs
 from edgewright.application.repository_ahead import REMOVAL_TRAILER, TAKEN_TRAILER
 from edgewright.application.secret_commits import SecretCommits
 from edgewright.domain.cluster import Fence
+from edgewright.domain.kubernetes_names import SecretPlace
 from edgewright.domain.rendering import (
     READ_BY_PURGE,
     SECRETS_FOLDER,
@@ -19,7 +20,7 @@ from edgewright.domain.rendering import (
     render_changes,
     workload_removal,
 )
-from edgewright.domain.rendering.secret_drivers import sealed_place
+from edgewright.domain.rendering.secret_drivers import sealed_files
 from edgewright.errors import NotFound, Stalled, Superseded
 from edgewright.messages.steps import CommitSecrets, CommitSecretsResult, RaiseFence, StepInput, StepResult
 from edgewright.ports.cluster_directory import ClusterDirectory
@@ -100,55 +101,53 @@ class RepositoryActivities:
         present = row.certificate.fingerprint if row.certificate else None
 
         def without_stale(at: CommitId | None, paths: list[str]) -> Changes:
-            sealed = [path for path in paths if sealed_place(path)]
-            documents = {path: self._git.read(row.uuid, path, at=at) for path in sealed} if at else {}
+            documents = {path: self._git.read(row.uuid, path, at=at) for path, _ in sealed_files(paths)} if at else {}
             kept = {path: _only_sealed_for(present, document, path) for path, document in documents.items()}
             return {path: document for path, document in kept.items() if document != documents[path]}
 
         paths = await asyncio.to_thread(self._git.list, row.uuid, SECRETS_FOLDER.rstrip("/"), at=head)
         stale = await asyncio.to_thread(without_stale, head, list(paths))
-        names = await asyncio.to_thread(self._keys_taken, row.uuid, head, stale)
+        taken = await asyncio.to_thread(self._keys_taken, row.uuid, head, stale)
         listed = not stale or await self._steps.record_reentry(
-            step.fence, taken=names, secrets_commit=row.secrets_commit
+            step.fence, taken=taken, secrets_commit=row.secrets_commit
         )
         if not listed:
             return None
         commit = await self._commit(
             step.fence,
             lambda at, paths: asyncio.to_thread(without_stale, at, paths),
-            subject=f"Take away {len(names)} secret values sealed for the old hardware",
+            subject=f"Take away {len(taken)} secret values sealed for the old hardware",
             actor=step.actor,
-            trailers=((TAKEN_TRAILER, str(len(names))),),
+            trailers=((TAKEN_TRAILER, str(len(taken))),),
         )
         # Some of it may have been entered for the new hardware since the head was read.
         await self._steps.record_reentry(step.fence, there=await asyncio.to_thread(self._keys, row.uuid, commit))
-        return StepResult(commit=commit, note=f"{len(names)} secret values must be entered again." if stale else "")
+        return StepResult(commit=commit, note=f"{len(taken)} secret values must be entered again." if stale else "")
 
-    def _keys(self, repository: UUID, at: CommitId) -> set[str]:
-        """What secrets there are: ``namespace/name/key`` of each value, and ``namespace/name`` of each file."""
-        found: set[str] = set()
-        for path in filter(sealed_place, self._git.list(repository, SECRETS_FOLDER.rstrip("/"), at=at)):
-            secret = path.removeprefix(SECRETS_FOLDER).removesuffix(".yaml")
+    def _keys(self, repository: UUID, at: CommitId) -> set[SecretPlace]:
+        """What secrets there are: each value, and each Secret as a whole."""
+        found: set[SecretPlace] = set()
+        for path, secret in sealed_files(self._git.list(repository, SECRETS_FOLDER.rstrip("/"), at=at)):
             try:
                 values = read_values(self._git.read(repository, path, at=at) or b"", where=path)
             except Stalled:
                 continue
-            found |= {secret, *(f"{secret}/{key}" for key in values)}
+            found |= {secret, *map(secret.at, values)}
         return found
 
-    def _keys_taken(self, repository: UUID, head: CommitId, stale: Changes) -> list[str]:
-        """``namespace/name/key`` of each value that a change takes away; a file that cannot be read: all of it."""
-        names: list[str] = []
-        for path, left in stale.items():
-            secret = path.removeprefix(SECRETS_FOLDER).removesuffix(".yaml")
+    def _keys_taken(self, repository: UUID, head: CommitId, stale: Changes) -> list[SecretPlace]:
+        """Each value that a change takes away; a file that cannot be read: all of it."""
+        taken: list[SecretPlace] = []
+        for path, secret in sealed_files(stale):
+            left = stale[path]
             try:
                 before = read_values(self._git.read(repository, path, at=head) or b"", where=path)
                 after = read_values(left, where=path) if left else {}
             except Stalled:
-                names.append(secret)
+                taken.append(secret)
                 continue
-            names += [f"{secret}/{key}" for key in before if key not in after]
-        return names
+            taken += [secret.at(key) for key in before if key not in after]
+        return taken
 
     @activity.defn(name="remove_workloads")
     async def remove_workloads(self, step: StepInput) -> StepResult:

@@ -140,7 +140,7 @@ async def _stale(resealings: Resealings, agent: AgentCaller) -> list[str]:
     """Secrets that the edge is to re-seal now."""
     if agent.orders.resealing is None or agent.orders.desired is not Desired.PRESENT:
         return []
-    return list(await resealings.wanted(agent.cluster, limit=MOST_WANTED))
+    return [str(secret) for secret in await resealings.wanted(agent.cluster, limit=MOST_WANTED)]
 
 
 def _wanted(agent: AgentCaller, wish: HeartbeatWish) -> dict[str, Any]:

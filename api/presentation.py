@@ -90,7 +90,7 @@ def cluster_body(
         if row.reach
         else None,
         residue=list(shown.residue) if shown else [],
-        must_reenter=list(row.must_reenter),
+        must_reenter=[str(place) for place in row.must_reenter],
         resealing=shown.resealing if shown else None,
         deletion=_deletion(row),
         links=links_of(bases, row),

@@ -34,8 +34,8 @@ def list_secrets(git: GitServer, row: ClusterRow, *, namespace: str | None, name
             continue
         secrets.append(edge.secret_of(secret, sealed))
         items += edge.keys_of(secret, sealed)
-    lost = (str(SecretKey(each.namespace, each.name, each.key)) for each in items if each.opens is False)
-    must_reenter = sorted({*row.must_reenter, *lost})
+    lost = (SecretKey(each.namespace, each.name, each.key) for each in items if each.opens is False)
+    must_reenter = sorted({str(place) for place in (*row.must_reenter, *lost)})
     return SecretList(
         items=items,
         secrets=secrets,
@@ -85,7 +85,7 @@ class _Edge:
             (EdgeState.UNKNOWN, "") if self._opened is None else self._opened.state_of(*_digests(secret, sealed))
         )
         for key, value in sealed.values.items():
-            claimed = self._unopened.get(SecretKey(secret.namespace, secret.name, key))
+            claimed = self._unopened.get(secret.at(key))
             yield SealedKey(
                 namespace=secret.namespace,
                 name=secret.name,

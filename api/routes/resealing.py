@@ -100,9 +100,10 @@ async def resealed(call: Annotated[Answers, Depends(_FROM_ASKED_AGENT)]) -> Rese
         row.uuid, row.generation, wish.fingerprint, verdicts, secrets_commit=row.secrets_commit
     )
     await room.nudges.nudge(row.uuid)
+    ignored = [each for each in verdicts if each.waits_for]
     return ResealedAnswer(
-        ignored=[IgnoredSecret(secret=each.secret, problem=each.waits_for) for each in verdicts if each.waits_for],
-        reseal=list(await room.resealings.wanted(row.uuid, limit=MOST_WANTED)),
+        ignored=[IgnoredSecret(secret=str(each.secret), problem=each.waits_for) for each in ignored],
+        reseal=[str(secret) for secret in await room.resealings.wanted(row.uuid, limit=MOST_WANTED)],
     )
 
 

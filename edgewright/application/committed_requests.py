@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+from edgewright.domain.kubernetes_names import StoredPlace, secret_place
 from edgewright.ports.git_server import CommitId, CommitSummary
 from edgewright.ports.secret_staging import StagedChange
 
@@ -98,8 +99,8 @@ def removed_keys_trailers(changes: Sequence[StagedChange]) -> list[tuple[str, st
     return [(REMOVED_KEYS_TRAILER, str(secret)) for secret in secrets]
 
 
-def removed_keys_of(commit: CommitSummary) -> frozenset[str]:
-    """The Secrets that a commit of the centre takes keys from, as ``namespace/name``.
+def removed_keys_of(commit: CommitSummary) -> frozenset[StoredPlace]:
+    """The Secrets that a commit of the centre takes keys from.
 
     Staged rows cannot tell: they lose their ciphertext with the commit, and are forgotten while an edge may still be
     behind. Nor can a Secret's file: it may be gone and back in one commit.
@@ -107,7 +108,7 @@ def removed_keys_of(commit: CommitSummary) -> frozenset[str]:
     named = _REMOVED_KEYS.findall(commit.message)
     if not named and _OF_THE_CENTRE.search(commit.message):
         named = _REMOVES_KEY.findall(commit.message)
-    return frozenset(named)
+    return frozenset(map(secret_place, named))
 
 
 def by_request(changes: Sequence[StagedChange]) -> dict[UUID, list[StagedChange]]:

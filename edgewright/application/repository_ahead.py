@@ -17,7 +17,9 @@ from itertools import pairwise
 from uuid import UUID
 
 from edgewright.application.committed_requests import names_a_request
+from edgewright.domain.kubernetes_names import SecretPlace, SecretReference, StoredPlace
 from edgewright.domain.rendering import SECRETS_FOLDER
+from edgewright.domain.rendering.secret_drivers import sealed_files
 from edgewright.errors import Stalled
 from edgewright.ports.git_server import CommitId, CommitSummary, GitServer
 from edgewright.sealing import read_values
@@ -44,8 +46,8 @@ _FIRST_LOOK, _LONGEST_LOOK = 20, 1_000_000
 """Commits: most repositories are not ahead, and show that with their newest commit."""
 
 
-def taken_away(git: GitServer, cluster: UUID, *, after: int) -> set[str]:
-    """Values, as ``namespace/name/key``, that moves took away and that nobody has entered since.
+def taken_away(git: GitServer, cluster: UUID, *, after: int) -> set[SecretPlace]:
+    """Values that moves took away and that nobody has entered since.
 
     Args:
         after: the generation that the database knows to be commissioned; what was taken away then is in its list.
@@ -53,8 +55,8 @@ def taken_away(git: GitServer, cluster: UUID, *, after: int) -> set[str]:
     Raises:
         NotFound: there is no such repository.
     """
-    taken: set[str] = set()
-    entered: set[str] = set()
+    taken: set[SecretPlace] = set()
+    entered: set[SecretPlace] = set()
     log, ahead = _log(git, cluster, after)
     for number, commit in enumerate(log[:ahead]):
         there = _keys(git, cluster, commit.commit)
@@ -64,8 +66,10 @@ def taken_away(git: GitServer, cluster: UUID, *, after: int) -> set[str]:
     return taken
 
 
-def entered_since(git: GitServer, cluster: UUID, listed: Collection[str], *, last_known: CommitId) -> set[str]:
-    """Values, as ``namespace/name/key``, that requests have put there since, and that no move has taken away again.
+def entered_since(
+    git: GitServer, cluster: UUID, listed: Collection[StoredPlace], *, last_known: CommitId
+) -> set[SecretPlace]:
+    """Values that requests have put there since, and that no move has taken away again.
 
     Args:
         listed: places that it is asked of; other values of the same Secrets may be among the answer.
@@ -81,8 +85,8 @@ def entered_since(git: GitServer, cluster: UUID, listed: Collection[str], *, las
     log = git.log(cluster, limit=_LONGEST_LOOK, until=is_last)
     if not log or not is_last(log[-1]):
         return set()  # nobody knows since when
-    secrets = {"/".join(place.split("/")[:2]) for place in listed}
-    entered: set[tuple[str, str]] = set()
+    secrets = {place.secret for place in listed if isinstance(place, SecretPlace)}
+    entered: set[tuple[SecretPlace, str]] = set()
     for commit, before in pairwise(log):
         if names_a_request(commit):
             entered |= _sealed(git, cluster, commit.commit, secrets) - _sealed(git, cluster, before.commit, secrets)
@@ -157,28 +161,25 @@ def _ahead(log: Sequence[CommitSummary], after: int) -> int:
     return len(log)
 
 
-def _keys(git: GitServer, cluster: UUID, at: CommitId) -> set[str]:
+def _keys(git: GitServer, cluster: UUID, at: CommitId) -> set[SecretPlace]:
     return {place for place, _ in _sealed(git, cluster, at)}
 
 
 def _sealed(
-    git: GitServer, cluster: UUID, at: CommitId, secrets: Collection[str] | None = None
-) -> set[tuple[str, str]]:
+    git: GitServer, cluster: UUID, at: CommitId, secrets: Collection[SecretReference] | None = None
+) -> set[tuple[SecretPlace, str]]:
     """Each value's place and ciphertext; a file that cannot be read counts as a whole, without a key.
 
     Args:
-        secrets: ``namespace/name`` of those that are read; None: of all.
+        secrets: those that are read; None: all.
     """
-    sealed: set[tuple[str, str]] = set()
-    for path in git.list(cluster, SECRETS_FOLDER.rstrip("/"), at=at):
-        if not path.endswith(".yaml"):
-            continue
-        secret = path.removeprefix(SECRETS_FOLDER).removesuffix(".yaml")
+    sealed: set[tuple[SecretPlace, str]] = set()
+    for path, secret in sealed_files(git.list(cluster, SECRETS_FOLDER.rstrip("/"), at=at)):
         if secrets is not None and secret not in secrets:
             continue
         try:
             values = read_values(git.read(cluster, path, at=at) or b"", where=path)
-            sealed |= {(f"{secret}/{key}", value.ciphertext) for key, value in values.items()}
+            sealed |= {(secret.at(key), value.ciphertext) for key, value in values.items()}
         except Stalled:
             sealed.add((secret, ""))
     return sealed

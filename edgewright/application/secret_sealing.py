@@ -83,7 +83,7 @@ def sealed_changes(
     head: CommitId | None,
     templates: TemplateChanges,
     certificate: SealingCertificate | None,
-    given_up: Collection[str],
+    given_up: Collection[SecretPlace],
     timer: SealTimer,
 ) -> list[SealedValue | None]:
     """The changes, sealed, in the order given; each Secret is tried as its file would be written. Blocks.
@@ -93,7 +93,7 @@ def sealed_changes(
     Args:
         head: what it is tried on.
         certificate: None: no change has a value.
-        given_up: ``namespace/name/key`` of what may be deleted although it is not there.
+        given_up: what may be deleted although it is not there.
     """
     valued = {change.place.namespace for change in changes if change.value is not None}
     check_namespaces(git, row.uuid, head, valued)
@@ -113,7 +113,7 @@ def sealed_changes(
         for place in (
             place for place, (_, value) in wanted.items() if value is None and place.key not in there.values
         ):
-            if str(place) not in given_up:
+            if place not in given_up:
                 raise NotFound(f"The Secret {secret} has no key {place.key}.", code="secret_unknown")
         change_values(document, secret, {place.key: value for place, (_, value) in wanted.items()}, template)
         secret_type = template.type if template and template.type else there.template.type

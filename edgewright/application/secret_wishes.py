@@ -21,7 +21,7 @@ from edgewright.application.secret_sealing import (
     sealing_certificate,
 )
 from edgewright.domain.cluster import Desired
-from edgewright.domain.kubernetes_names import SecretPlace, SecretReference, check_stored_name
+from edgewright.domain.kubernetes_names import SecretPlace, check_stored_name
 from edgewright.errors import Conflict, EdgewrightError, Invalid, NotFound, Waiting
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.git_server import CommitId, GitServer
@@ -136,7 +136,7 @@ class SecretWishes:
         changes: Sequence[KeyChange],
         *,
         head: CommitId | None,
-        given_up: Collection[str],
+        given_up: Collection[SecretPlace],
     ) -> None:
         sealing = any(change.value is not None for change in changes)
         certificate = sealing_certificate(row) if sealing else None
@@ -249,13 +249,15 @@ def commit_unconfirmed() -> Waiting:
     )
 
 
-def _given_up(row: ClusterRow, reserved: Mapping[str, str]) -> AbstractSet[str]:
-    """``namespace/name/key`` of what may be deleted although it is not there.
+def _given_up(row: ClusterRow, reserved: Mapping[str, str]) -> AbstractSet[SecretPlace]:
+    """What may be deleted although it is not there.
 
     It is listed to be entered again and never can be, so that its deletion takes it off that list.
     """
     return {
-        place for place in row.must_reenter if is_reserved(SecretReference(*place.split("/")[:2]), reserved=reserved)
+        place
+        for place in row.must_reenter
+        if isinstance(place, SecretPlace) and is_reserved(place.secret, reserved=reserved)
     }
 
 

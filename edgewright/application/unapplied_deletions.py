@@ -6,7 +6,7 @@ from itertools import pairwise
 from uuid import UUID
 
 from edgewright.application.committed_requests import removed_keys_of
-from edgewright.domain.kubernetes_names import SecretReference
+from edgewright.domain.kubernetes_names import SecretReference, StoredPlace
 from edgewright.errors import Conflict, NotFound, Stalled
 from edgewright.ports.git_server import CommitId, CommitSummary, GitServer
 from edgewright.sealing import read_template
@@ -55,12 +55,12 @@ class UnappliedDeletions:
         """Commits that may hold the Secret: the one that the edge has applied, and each before keys were removed."""
         held = [] if self.observed is None else [self.observed]
         for (_, removed_from), (before, _) in pairwise(self._newer):
-            if str(secret) in removed_from:
+            if secret in removed_from:
                 held.append(before)
         return held
 
     @cached_property
-    def _newer(self) -> list[tuple[CommitId, frozenset[str]]]:
+    def _newer(self) -> list[tuple[CommitId, frozenset[StoredPlace]]]:
         """The commits that the edge has not applied, newest first, and the one that it has; each with the Secrets
         that it has taken keys from."""
 

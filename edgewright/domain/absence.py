@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from edgewright.domain.cluster import DeliveryProblem, Role
 from edgewright.domain.edge_status import ClosedValue, EdgeStatus
 from edgewright.domain.health import CANNOT_BE_KNOWN, DRIVER_MISSING, FLUX_SILENT, About, Finding
-from edgewright.domain.kubernetes_names import SecretKey
+from edgewright.domain.kubernetes_names import SecretKey, SecretReference, secret_place
 from edgewright.domain.own_objects import AGENT_SECRET, FLUX_SECRET
 
 FRESH_LINE = "Run a fresh bootstrap line on the edge."
@@ -149,9 +149,9 @@ def _unopened(said: ClosedValue) -> UnopenedValue | None:
     secret, key, sha256 = said.secret, said.key, said.sha256
     if secret is None or key is None or sha256 is None:
         return None
-    namespace, slash, name = secret.partition("/")
-    fits = len(secret) + len(key) <= _LONGEST_PLACE and slash and key.isprintable() and _DIGEST.fullmatch(sha256)
-    return UnopenedValue(SecretKey(namespace, name, key), sha256) if fits else None
+    fits = len(secret) + len(key) <= _LONGEST_PLACE and key.isprintable() and _DIGEST.fullmatch(sha256)
+    place = secret_place(secret)
+    return UnopenedValue(place.at(key), sha256) if fits and isinstance(place, SecretReference) else None
 
 
 def _remedy(gone: Collection[str]) -> str:

@@ -6,6 +6,7 @@ name is used. Rules: https://kubernetes.io/docs/concepts/overview/working-with-o
 
 import re
 from dataclasses import dataclass
+from typing import NewType
 
 from edgewright.errors import Invalid
 
@@ -108,6 +109,10 @@ class SecretReference:
         """Itself, as of a ``SecretKey``."""
         return self
 
+    def at(self, key: str) -> "SecretKey":
+        """One of its values."""
+        return SecretKey(self.namespace, self.name, key)
+
     @property
     def path(self) -> str:
         """The path of its file in the driving repository.
@@ -157,3 +162,18 @@ class SecretKey:
 
 SecretPlace = SecretKey | SecretReference
 """What a change is about: one value, or what a Secret is besides its values."""
+OtherText = NewType("OtherText", str)
+"""What stands where a place is meant, and names none: it is kept as it is."""
+StoredPlace = SecretPlace | OtherText
+"""What a row, a commit or an edge says of a place."""
+
+
+def secret_place(text: str) -> StoredPlace:
+    """Reads what ``str`` has made of a place; the result has the same text again. The names are not checked."""
+    match text.split("/", 2):
+        case [namespace, name, key]:
+            return SecretKey(namespace, name, key)
+        case [namespace, name]:
+            return SecretReference(namespace, name)
+        case _:
+            return OtherText(text)

@@ -7,6 +7,7 @@ from uuid import UUID
 from pydantic import AwareDatetime
 
 from edgewright.domain.events import EventKind, NewEvent
+from edgewright.domain.kubernetes_names import SecretKey
 from edgewright.ports.git_server import CommitId
 
 __all__ = ["LAST_POSITION", "AuditLog", "Event", "EventKind", "NewEvent", "RecordedCommit"]
@@ -27,12 +28,12 @@ class RecordedCommit:
     """One change in a repository that the timeline tells of; a commit may hold several.
 
     Args:
-        secret: ``namespace/name/key`` of a value that it writes, or ``deletes``; None: none that has a name.
+        secret: a value that it writes, or ``deletes``; None: none that has a name.
         pushed: somebody has pushed it.
     """
 
     commit: CommitId
-    secret: str | None = None
+    secret: SecretKey | None = None
     deletes: bool = False
     pushed: bool = False
 

@@ -5,6 +5,7 @@ from typing import Any, Protocol
 from uuid import UUID
 
 from edgewright.domain.cluster import Fence, StepName, Wanted
+from edgewright.domain.kubernetes_names import SecretPlace, StoredPlace
 from edgewright.domain.projection import Projection
 from edgewright.ports.audit import NewEvent, RecordedCommit
 from edgewright.ports.git_server import CommitId
@@ -69,7 +70,7 @@ class ClusterSteps(Protocol):
         message: str,
         *,
         event: UUID,
-        lost: Mapping[str, CommitId] | None = None,
+        lost: Mapping[StoredPlace, CommitId] | None = None,
         change: int = 0,
         mended: bool = False,
         secrets_commit: CommitId | None = None,
@@ -78,7 +79,7 @@ class ClusterSteps(Protocol):
 
         Args:
             event: ID of the event, the same for the same finding.
-            lost: ``namespace/name/key`` of values that must be entered again -> the commit that they were in.
+            lost: values that must be entered again -> the commit that they were in.
             change: what the repository was written for; the row goes on with a higher one, for a fence names one
                 wish only.
             mended: the cluster was rendered again since.
@@ -89,25 +90,25 @@ class ClusterSteps(Protocol):
             Whether it is told for the first time, or has come again after a rendering.
         """
 
-    async def lost_in_drift(self, cluster: UUID) -> Mapping[str, CommitId]:
+    async def lost_in_drift(self, cluster: UUID) -> Mapping[StoredPlace, CommitId]:
         """The values that drift has made to be entered again -> the commit that they were in."""
 
-    async def end_drift(self, cluster: UUID, *, back: Collection[str], mended: bool) -> bool:
-        """Takes values (``namespace/name/key``) whose commit is ``back`` from what must be entered again; ends the
+    async def end_drift(self, cluster: UUID, *, back: Collection[StoredPlace], mended: bool) -> bool:
+        """Takes values whose commit is ``back`` from what must be entered again; ends the
         drift with the last of them, once the cluster is ``mended``: rendered again. Returns whether it has ended."""
 
     async def record_reentry(
         self,
         fence: Fence,
         *,
-        taken: Collection[str] = (),
-        there: Collection[str] = (),
+        taken: Collection[SecretPlace] = (),
+        there: Collection[SecretPlace] = (),
         secrets_commit: CommitId | None = None,
     ) -> bool:
         """Adds to the list of what must be entered again what was taken away, and takes from it what is there.
 
         Args:
-            taken: ``namespace/name/key``; or ``namespace/name``, of a file that nobody could read.
+            taken: values; or the Secret as a whole, of a file that nobody could read.
             there: the same; sealed for the present hardware.
             secrets_commit: see ``record_drift``.
 

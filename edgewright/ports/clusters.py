@@ -20,6 +20,7 @@ from edgewright.domain.cluster import (
 )
 from edgewright.domain.edge_status import EdgeStatus
 from edgewright.domain.ended import Purge
+from edgewright.domain.kubernetes_names import StoredPlace
 from edgewright.domain.projection import Projection
 from edgewright.domain.reach import Reach
 from edgewright.ports.config_store import Entry
@@ -78,7 +79,7 @@ class ClusterRow:
     edge_status: EdgeStatus | None = None
     status_etag: str | None = None
     observed_revision: str | None = None
-    must_reenter: Sequence[str] = ()
+    must_reenter: Sequence[StoredPlace] = ()
     resealing: UUID | None = None
     force: bool = False
     workloads: Workloads = Workloads.REMOVE

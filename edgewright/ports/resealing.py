@@ -6,6 +6,7 @@ from typing import Protocol
 from uuid import UUID
 
 from edgewright.domain.cluster import Resealing
+from edgewright.domain.kubernetes_names import SecretReference, StoredPlace
 from edgewright.errors import Conflict
 from edgewright.ports.git_server import CommitId
 
@@ -23,13 +24,12 @@ class Verdict:
     """What the centre makes of the answer for one Secret.
 
     Args:
-        secret: ``namespace/name``.
         values: key -> what is to be put in the place of what.
         unreadable: keys whose value no key of the edge opens any more.
         waits_for: why the edge will be asked again, a sentence; empty: it has answered.
     """
 
-    secret: str
+    secret: SecretReference
     values: Mapping[str, ResealedValue] = field(default_factory=dict)
     unreadable: Sequence[str] = ()
     waits_for: str = ""
@@ -44,16 +44,16 @@ class Resealings(Protocol):
     """At most one per cluster is under way. The hardware changes: it is over, whatever was gathered is dropped."""
 
     async def begin(
-        self, cluster: UUID, generation: int, secrets: Collection[str], *, actor: str, reason: str
+        self, cluster: UUID, generation: int, secrets: Collection[SecretReference], *, actor: str, reason: str
     ) -> Resealing | None:
-        """Asks for Secrets (``namespace/name``) to be re-sealed; those that are not asked for yet join what is under
+        """Asks for Secrets to be re-sealed; those that are not asked for yet join what is under
         way. None: there are none, and nothing is under way. Nothing is due any more in any case.
 
         Raises ``Conflict`` (``removed``, ``deleting``), ``NotFound``, and ``Superseded`` for another generation.
         """
 
-    async def wanted(self, cluster: UUID, *, limit: int) -> Sequence[str]:
-        """Secrets that the edge is to re-seal now, ``namespace/name``; those never tried first."""
+    async def wanted(self, cluster: UUID, *, limit: int) -> Sequence[StoredPlace]:
+        """Secrets that the edge is to re-seal now; those never tried first."""
 
     async def take(
         self,

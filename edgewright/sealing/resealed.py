@@ -13,6 +13,7 @@ from uuid import UUID
 from edgewright.domain.absence import UnopenedValue
 from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.domain.rendering.layout import SECRETS_FOLDER
+from edgewright.domain.rendering.secret_drivers import sealed_files
 from edgewright.errors import Invalid, NotFound, Stalled
 from edgewright.ports.git_server import CommitId, GitServer
 from edgewright.ports.resealing import ResealedValue, Verdict
@@ -48,8 +49,8 @@ def ciphertext_digest(ciphertext: str) -> str:
     return sha256(ciphertext.encode()).hexdigest()
 
 
-def stale_secrets(git: GitServer, repository: UUID, fingerprint: str) -> list[str]:
-    """Secrets, ``namespace/name``, with a value that another certificate has sealed. Blocks: run it in a thread.
+def stale_secrets(git: GitServer, repository: UUID, fingerprint: str) -> list[SecretReference]:
+    """Secrets with a value that another certificate has sealed. Blocks: run it in a thread.
 
     A file that is no SealedSecret is passed over: nobody can re-seal it.
 
@@ -57,11 +58,10 @@ def stale_secrets(git: GitServer, repository: UUID, fingerprint: str) -> list[st
         NotFound: code ``repository_unknown``.
     """
     head = git.head(repository)
-    found = []
-    for path in git.list(repository, SECRETS_FOLDER.rstrip("/"), at=head) if head else ():
-        if path.endswith(".yaml") and _stale(git.read(repository, path, at=head or ""), fingerprint):
-            found.append(path.removeprefix(SECRETS_FOLDER).removesuffix(".yaml"))
-    return found
+    if head is None:
+        return []
+    files = sealed_files(git.list(repository, SECRETS_FOLDER.rstrip("/"), at=head))
+    return [secret for path, secret in files if _stale(git.read(repository, path, at=head), fingerprint)]
 
 
 def still_unopened(git: GitServer, repository: UUID, claimed: Sequence[UnopenedValue]) -> list[UnopenedValue]:
@@ -95,20 +95,18 @@ def judge_answers(
 def _judge(
     git: GitServer, repository: UUID, head: CommitId | None, certificate: SealingCertificate, answer: ResealingAnswer
 ) -> Verdict:
-    path, secret = answer.secret.path, str(answer.secret)
+    path = answer.secret.path
     document = git.read(repository, path, at=head) if head else None
     if document is None:
-        return Verdict(secret)
+        return Verdict(answer.secret)
     try:
         values = read_values(document, where=path)
     except Stalled:
-        return Verdict(secret, waits_for=UNUSABLE)
-    return judge(secret, values, certificate, answer)
+        return Verdict(answer.secret, waits_for=UNUSABLE)
+    return judge(values, certificate, answer)
 
 
-def judge(
-    secret: str, values: Mapping[str, SealedValue], certificate: SealingCertificate, answer: ResealingAnswer
-) -> Verdict:
+def judge(values: Mapping[str, SealedValue], certificate: SealingCertificate, answer: ResealingAnswer) -> Verdict:
     """What to make of an answer.
 
     Args:
@@ -129,10 +127,11 @@ def judge(
         else:
             taken[key] = resealed
     if malformed:
-        return Verdict(secret, waits_for=MALFORMED.format(keys=", ".join(malformed)))
+        return Verdict(answer.secret, waits_for=MALFORMED.format(keys=", ".join(malformed)))
     if behind:
-        return Verdict(secret, waits_for=ABSENT if answer.absent else BEHIND.format(keys=", ".join(behind)))
-    return Verdict(secret, values=taken, unreadable=unreadable)
+        waits_for = ABSENT if answer.absent else BEHIND.format(keys=", ".join(behind))
+        return Verdict(answer.secret, waits_for=waits_for)
+    return Verdict(answer.secret, values=taken, unreadable=unreadable)
 
 
 def replace_values(

@@ -15,6 +15,7 @@ from resealing_edge import ResealingEdge, status, to_put
 
 from edgewright.agent.settings import SEALING_URL, read_settings
 from edgewright.bootstrap import AgentPod
+from edgewright.domain.kubernetes_names import SecretKey, SecretReference
 from edgewright.ports.operators import Permission
 
 FILE = flux_file()
@@ -169,7 +170,7 @@ async def test_what_is_there_already_is_resealed(
 async def test_what_can_never_be_entered_again_is_given_up_by_deleting_it(
     centre: GatewayCentre, edge: EdgeCredentials, operator: httpx.AsyncClient
 ) -> None:
-    lost = ["default/db/password", f"{EARLIER}/password"]
+    lost = [SecretKey("default", "db", "password"), SecretKey("edgewright", "earlier", "password")]
     await centre.steps.record_reentry(fence_of(await centre.row(edge.cluster)), taken=lost)
     head = centre.git.head(edge.cluster)
     there = place(edge.cluster, "edgewright", "earlier/password")
@@ -188,9 +189,9 @@ async def test_what_can_be_entered_again_beside_edgewright_is_not_given_up(
     """In a namespace that Edgewright shares with workloads, only its own Secrets can never be entered again."""
     shared = await centre.register(await centre.create("paint-shop", namespace="fplus-edge"))
     await report(centre, shared, 1)
-    lost = ["fplus-edge/db/password", "fplus-edge/edgewright-proxy/password"]
+    lost = [SecretKey("fplus-edge", name, "password") for name in ("db", "edgewright-proxy")]
     await centre.steps.record_reentry(fence_of(await centre.row(shared.cluster)), taken=lost)
-    theirs, ours = (place(shared.cluster, *path.split("/", 1)) for path in lost)
+    theirs, ours = (place(shared.cluster, each.namespace, f"{each.name}/{each.key}") for each in lost)
     assert refusal(await operator.delete(theirs)) == (404, "secret_unknown")
     assert (await operator.delete(ours)).status_code == 204
 
@@ -260,6 +261,7 @@ async def test_a_file_that_is_to_be_entered_again_as_a_whole_stops_no_other_secr
     centre: GatewayCentre, edge: EdgeCredentials, operator: httpx.AsyncClient
 ) -> None:
     """Nobody could read it, so nobody knows its keys: the list has the Secret itself."""
-    await centre.steps.record_reentry(fence_of(await centre.row(edge.cluster)), taken=["default/broken"])
+    broken = SecretReference("default", "broken")
+    await centre.steps.record_reentry(fence_of(await centre.row(edge.cluster)), taken=[broken])
     assert (await operator.put(place(edge.cluster, "default", "db/password"), content=b"again")).status_code == 204
     assert refusal(await operator.delete(place(edge.cluster, "default", "none/key"))) == (404, "secret_unknown")

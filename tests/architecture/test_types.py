@@ -10,12 +10,15 @@ from mypy import api
 HEAD = """
 from uuid import UUID
 from edgewright.domain.absence import UnopenedValue
-from edgewright.domain.cluster import Phase, StepName, StepState
-from edgewright.domain.kubernetes_names import SecretKey, SecretReference
+from edgewright.domain.cluster import Fence, Phase, StepName, StepState
+from edgewright.domain.kubernetes_names import SecretKey, SecretReference, secret_place
 from edgewright.domain.lifecycle import Plan
 from edgewright.domain.projection import StepRecord
 from edgewright.domain.events import EventKind, NewEvent
 from edgewright.messages.cluster import PendingVerb
+from edgewright.ports.audit import RecordedCommit
+from edgewright.ports.cluster_steps import ClusterSteps
+from edgewright.ports.resealing import Verdict
 from edgewright.sealing import change_values
 from workflows.publication import Publication
 from workflows.verbs import Verbs
@@ -27,6 +30,9 @@ def published(publication: Publication) -> None:
     publication.tell(EventKind.STEP_DONE, "A step is done.")
 
 WRITTEN = change_values(None, SecretReference("default", "db"), {})
+READ = secret_place("default/db/password")
+STEPS: ClusterSteps
+FENCE = Fence(cluster=UUID(int=1), generation=1, change=1)
 CLOSED = UnopenedValue(SecretKey("default", "db", "password"), "0" * 64)
 DONE = StepRecord(name=StepName.CREATE_ACCOUNTS, state=StepState.DONE)
 """
@@ -36,6 +42,10 @@ REFUSED = {
     "another enumeration's member": "StepRecord(name=StepName.CREATE_ACCOUNTS, state=Phase.ACTIVE)",
     "a Secret as a tuple": 'change_values(None, ("default", "db"), {})',
     "a Secret where one value of it is meant": 'UnopenedValue(SecretReference("default", "db"), "0")',
+    "a value that a move takes away as a text": '[STEPS.record_reentry(FENCE, taken=["default/db/k"])]',
+    "a Secret that is re-sealed as a text": 'Verdict("default/db")',
+    "a value that the timeline tells of as a text": 'RecordedCommit("c0ffee", "default/db/password")',
+    "a place that may be none where a Secret is meant": "Verdict(READ)",
     "a verb as a word": 'PendingVerb(kind="pause", number=1)',
     "a verb that a handler adds as a word": 'Verbs.add(Verbs(UUID(int=1), (), 0, 0), "pause")',
     "a plan's kind as a word": 'Plan(kind="delete")',

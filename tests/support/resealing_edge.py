@@ -186,7 +186,7 @@ async def answer(centre: WorkflowCentre, edge: ResealingEdge, *, most: int = 50)
             values={each: ResealedValue(**value) for each, value in said["values"].items()},
             unreadable=said["unreadable"],
         )
-        for said in map(edge.answer, wanted)
+        for said in (edge.answer(str(secret)) for secret in wanted)
     ]
     verdicts = judge_answers(centre.ports.git, edge.cluster, edge.newest, answers)
     taken = await centre.ports.resealings.take(edge.cluster, 1, edge.fingerprint, verdicts)

@@ -8,10 +8,21 @@ from typing import Any, get_args
 from sqlalchemy import Column, ColumnElement, Select
 from sqlalchemy.sql.elements import Label
 
-from edgewright.adapters.database.columns import DOCUMENT, MOMENT, Choice, OpenChoice
+from edgewright.adapters.database.columns import (
+    DOCUMENT,
+    MOMENT,
+    Choice,
+    CommitsByPlace,
+    OpenChoice,
+    PlaceText,
+    PlaceTexts,
+)
 from edgewright.adapters.database.events.events import EventColumns
+from edgewright.domain.kubernetes_names import StoredPlace
+from edgewright.ports.git_server import CommitId
 
 WORD = EventColumns.__annotations__["kind"]
+OF_PLACES = {PlaceText: StoredPlace, PlaceTexts: list[StoredPlace], CommitsByPlace: dict[StoredPlace, CommitId]}
 
 
 def misfits(statement: Select[Any], hints: Mapping[str, Any], narrowed: Collection[str] = ()) -> list[str]:
@@ -39,6 +50,8 @@ def fits(column: ColumnElement[Any], hint: Any) -> bool:
         return False
     if column.type is DOCUMENT:
         return not kinds & {str, int, bool, datetime}
+    if type(column.type) in OF_PLACES:
+        return kinds - {NoneType} == {OF_PLACES[type(column.type)]}
     if isinstance(column.type, OpenChoice):
         return bool(hint == WORD)
     if isinstance(column.type, Choice):

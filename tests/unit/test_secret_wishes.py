@@ -21,7 +21,7 @@ from edgewright.application.secret_sealing import KeyChange
 from edgewright.application.secret_wishes import SecretWish, SecretWishes, StateBeforeWish, outcome_of
 from edgewright.domain.cluster import Desired
 from edgewright.domain.edge_status import EdgeStatus
-from edgewright.domain.kubernetes_names import SecretKey, SecretPlace, SecretReference
+from edgewright.domain.kubernetes_names import OtherText, SecretKey, SecretPlace, SecretReference
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.git_server import CommitMessage
 from edgewright.ports.secret_staging import StagedState
@@ -101,7 +101,8 @@ async def stage(fresh: Path, tmp_path: Path) -> AsyncIterator[WishStage]:
 async def test_a_wish_is_sealed_and_staged_and_nothing_of_it_is_in_clear(stage: WishStage) -> None:
     gone = SecretKey("kube-system", "old", "k")
     wish = stage.wish(PLACE, gone)
-    await stage.take(wish, KeyChange(PLACE, Plaintext(VALUE)), KeyChange(gone, None), must_reenter=[str(gone)])
+    listed = [OtherText("alone"), gone]
+    await stage.take(wish, KeyChange(PLACE, Plaintext(VALUE)), KeyChange(gone, None), must_reenter=listed)
     sealed, deleted = await stage.store.staging.request(wish.request)
     assert (sealed.place, sealed.state, sealed.actor) == (PLACE, StagedState.STAGED, "token:test")
     assert open_envelope(sealed.ciphertext or "", private_key(), b"default/db") == VALUE

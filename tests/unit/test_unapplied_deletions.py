@@ -80,11 +80,11 @@ def test_a_commit_names_each_secret_that_it_takes_keys_from_and_no_other() -> No
     trailers = removed_keys_trailers(changes)
     assert trailers == [(REMOVED_KEYS_TRAILER, "a/b"), (REMOVED_KEYS_TRAILER, "default/db")]
     told = "\n".join(": ".join(each) for each in trailers)
-    assert removed_keys_of(summary(f"Change\n\n{told}\n")) == {"a/b", "default/db"}
+    assert removed_keys_of(summary(f"Change\n\n{told}\n")) == {SecretReference("a", "b"), DB}
 
 
 def test_words_say_it_only_where_a_commit_of_the_centre_has_no_line_for_it() -> None:
     words, fence = "Remove default/db/k\n\n", ": ".join(FENCE)
-    assert removed_keys_of(summary(f"{words}{fence}\n")) == {"default/db"}
-    assert removed_keys_of(summary(f"{words}{fence}\n{REMOVED_KEYS_TRAILER}: a/b\n")) == {"a/b"}
+    assert removed_keys_of(summary(f"{words}{fence}\n")) == {DB}
+    assert removed_keys_of(summary(f"{words}{fence}\n{REMOVED_KEYS_TRAILER}: a/b\n")) == {SecretReference("a", "b")}
     assert removed_keys_of(summary(words)) == frozenset(), "anybody may push a commit with these words"

@@ -14,9 +14,12 @@ from cluster_states import is_told, stage
 from activities import drift, upkeep
 from activities.composition import upkeep_of
 from edgewright.domain.cluster import ConditionStatus, ConditionType, Fence
+from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.ports.audit import RecordedCommit
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.git_server import CommitMessage
+
+DB = SecretReference("default", "db")
 
 
 async def sweep(centre: WorkflowCentre) -> None:
@@ -85,7 +88,7 @@ async def test_a_repository_that_was_put_back_is_told_until_what_is_lost_was_ent
 
         await eventually(is_delivered)
         row = await idle_centre.until(cluster, lambda row: drifted(row) is ConditionStatus.TRUE)
-        assert row.must_reenter == ("default/db/lost",)
+        assert row.must_reenter == (DB.at("lost"),)
         await eventually(lambda: is_told(idle_centre, cluster))
         await sweep(idle_centre)
         assert (await idle_centre.row(cluster)).drift == message, "it is lost still"
@@ -131,7 +134,7 @@ async def test_what_is_lost_is_told_whole_although_one_request_has_made_many_eve
         copy.rename(folder)
         await sweep(idle_centre)
         row = await idle_centre.row(cluster)
-        assert set(row.must_reenter) == {f"default/db/{key}" for key in keys}
+        assert set(row.must_reenter) == {DB.at(key) for key in keys}
 
 
 def copy_of(centre: WorkflowCentre, cluster: UUID, kept: Path) -> Path:
@@ -162,7 +165,7 @@ async def test_drift_ends_when_the_newer_copy_of_the_repository_is_put_back(
         newer = copy_of(idle_centre, cluster, tmp_path / "newer")
         put_back(idle_centre, cluster, older)
         await sweep(idle_centre)
-        await idle_centre.until(cluster, lambda row: row.must_reenter == ("default/db/returned",))
+        await idle_centre.until(cluster, lambda row: row.must_reenter == (DB.at("returned"),))
         await idle_centre.until(cluster, lambda row: drifted(row) is ConditionStatus.TRUE)
 
         put_back(idle_centre, cluster, newer)
@@ -190,11 +193,11 @@ async def test_a_second_put_back_to_an_older_copy_tells_what_more_is_lost(
         await eventually(lambda: is_told(idle_centre, cluster))
         put_back(idle_centre, cluster, older)
         await sweep(idle_centre)
-        assert (await idle_centre.row(cluster)).must_reenter == ("default/db/second",)
+        assert (await idle_centre.row(cluster)).must_reenter == (DB.at("second"),)
         put_back(idle_centre, cluster, oldest)
         await sweep(idle_centre)
         await sweep(idle_centre)
-        assert (await idle_centre.row(cluster)).must_reenter == ("default/db/first", "default/db/second")
+        assert (await idle_centre.row(cluster)).must_reenter == (DB.at("first"), DB.at("second"))
         assert ["default/db/first" in message for message in await told(idle_centre, cluster)] == [False, True]
 
 
@@ -252,7 +255,7 @@ async def test_a_loss_is_seen_behind_many_events_of_one_commit(
         await idle_centre.fleet.change_secrets(cluster, [change.request for change in changes])
         await eventually(lambda: is_told(idle_centre, cluster))
         await sweep(idle_centre)
-        assert (await idle_centre.row(cluster)).must_reenter == ("default/db/lost",)
+        assert (await idle_centre.row(cluster)).must_reenter == (DB.at("lost"),)
 
 
 class EntersMeanwhile:
@@ -283,7 +286,7 @@ async def test_what_is_entered_while_a_put_back_is_noticed_need_not_be_entered_a
         assert await drift.note_drift(idle_centre.directory, steps, idle_centre.git, cluster) is None
         assert (await idle_centre.row(cluster)).must_reenter == ()
         assert await drift.note_drift(idle_centre.directory, idle_centre.steps, idle_centre.git, cluster)
-        assert (await idle_centre.row(cluster)).must_reenter == ("default/db/too",)
+        assert (await idle_centre.row(cluster)).must_reenter == (DB.at("too"),)
 
 
 @pytest.mark.usefixtures("every_slot")

@@ -326,7 +326,7 @@ async def test_secrets_of_the_old_hardware_are_taken_away_listed_and_come_off_th
     row = await centre.until(
         cluster, lambda row: bool(row.projection and row.projection.ready and row.projection.done.generation == 2)
     )
-    assert list(row.must_reenter) == ["default/db/password"]
+    assert list(row.must_reenter) == [SecretKey("default", "db", "password")]
     head = await asyncio.to_thread(centre.git.head, cluster)
     assert head
     assert "edo/secrets/default/db.yaml" not in await asyncio.to_thread(centre.git.list, cluster, "", at=head)

@@ -19,6 +19,7 @@ from edgewright.application.edge_status import EdgeStatusDoor
 from edgewright.domain.cluster import ConditionStatus, ConditionType, Fence, Phase, Role, StepName
 from edgewright.domain.conditions import next_review
 from edgewright.domain.events import EventKind
+from edgewright.domain.kubernetes_names import SecretKey
 from edgewright.domain.wellknown import (
     APP_HELM_CHART_TEMPLATE,
     APP_SPARKPLUG_ADDRESS,
@@ -156,7 +157,7 @@ async def is_told_of(centre: WorkflowCentre, cluster: UUID, kind: str) -> bool:
 
 async def test_a_long_list_of_missing_values_wedges_no_cluster(centre: WorkflowCentre) -> None:
     cluster = await centre.create("lost-all")
-    many = [f"default/secret-{number:05}/{'k' * 60}" for number in range(30_000)]
+    many = [SecretKey("default", f"secret-{number:05}", "k" * 60) for number in range(30_000)]
     async with centre.database.write() as connection:
         await connection.execute(update(clusters).where(clusters.c.uuid == cluster).values(must_reenter=many))
     await centre.write(cluster, "lost-all", values={"replicas": 3})

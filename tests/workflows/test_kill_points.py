@@ -24,7 +24,7 @@ from temporal_server import temporal_server
 
 from edgewright.domain.cluster import CredentialState, Order, Phase, StepName
 from edgewright.domain.events import EventKind
-from edgewright.domain.kubernetes_names import SecretReference
+from edgewright.domain.kubernetes_names import SecretKey, SecretReference
 from edgewright.domain.lifecycle import CENTRAL_DELETION, COMMISSIONING
 from edgewright.domain.wellknown import (
     APP_CLUSTER_CONFIGURATION,
@@ -314,7 +314,7 @@ async def test_removal_and_new_hardware_survive_a_death_at_every_point(stage: St
     async with stage.deaths(NEW_HARDWARE_DEATHS):
         await centre.fleet.nudge(cluster)
     row = await settled(centre, cluster)
-    assert list(row.must_reenter) == ["default/db/key"]
+    assert list(row.must_reenter) == [SecretKey("default", "db", "key")]
     assert await commits(centre, cluster) == 4  # the last one takes the driver of secrets away that has none any more
     assert await centre.ports.edge_access.credentials(cluster) == []
     assert await doubled(centre, cluster) == {}

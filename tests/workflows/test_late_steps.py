@@ -21,6 +21,8 @@ from edgewright.messages.steps import CommitSecrets, StepInput
 from edgewright.ports.secret_staging import StagedChange
 from edgewright.sealing import Plaintext, Scope, SealingCertificate, parse_certificate, read_values, seal
 
+DB = SecretReference("default", "db")
+
 
 def certificate_until(end: datetime) -> SealingCertificate:
     return parse_certificate(certificate_pem(private_key(), not_after=end), now=datetime.now(UTC))
@@ -46,7 +48,7 @@ async def enter(centre: WorkflowCentre, cluster: UUID, certificate: SealingCerti
         generation=None,
         actor="token:test",
     )
-    ciphertext = seal(Plaintext(b"v"), certificate, scope=Scope.STRICT, secret=SecretReference("default", "db"))
+    ciphertext = seal(Plaintext(b"v"), certificate, scope=Scope.STRICT, secret=DB)
     await change(centre, cluster, key, ciphertext, certificate.fingerprint)
 
 
@@ -103,12 +105,12 @@ async def test_secrets_of_the_new_hardware_survive_a_second_withdrawal(
     await idle_centre.wishes.request_recreation(cluster, actor="token:test", new_hardware=True)
     await withdraw(idle_centre, cluster)
     assert await keys(idle_centre, cluster) == set()
-    assert list((await idle_centre.row(cluster)).must_reenter) == ["default/db/old"]
+    assert list((await idle_centre.row(cluster)).must_reenter) == [DB.at("old")]
     await enter(idle_centre, cluster, NEW, "new")
-    assert list((await idle_centre.row(cluster)).must_reenter) == ["default/db/old"]
+    assert list((await idle_centre.row(cluster)).must_reenter) == [DB.at("old")]
     await withdraw(idle_centre, cluster)
     assert await keys(idle_centre, cluster) == {"new"}
-    assert list((await idle_centre.row(cluster)).must_reenter) == ["default/db/old"]
+    assert list((await idle_centre.row(cluster)).must_reenter) == [DB.at("old")]
     await enter(idle_centre, cluster, NEW, "old")
     assert list((await idle_centre.row(cluster)).must_reenter) == []
 
@@ -121,7 +123,7 @@ async def test_a_secret_entered_before_the_withdrawal_stays_and_what_is_beside_i
     await enter(idle_centre, cluster, NEW, "new")
     await withdraw(idle_centre, cluster)
     assert await keys(idle_centre, cluster) == {"new"}
-    assert list((await idle_centre.row(cluster)).must_reenter) == ["default/db/old"]
+    assert list((await idle_centre.row(cluster)).must_reenter) == [DB.at("old")]
 
 
 class Overtaken:
@@ -153,7 +155,7 @@ async def test_a_secret_entered_during_the_withdrawal_need_not_be_entered_again(
     steps = Overtaken(idle_centre, partial(enter, idle_centre, cluster, NEW, "first"))
     await withdraw(idle_centre, cluster, steps=steps)
     assert await keys(idle_centre, cluster) == {"first", "third"}
-    assert list((await idle_centre.row(cluster)).must_reenter) == ["default/db/second"]
+    assert list((await idle_centre.row(cluster)).must_reenter) == [DB.at("second")]
 
 
 async def test_a_secret_deleted_during_the_withdrawal_need_not_be_entered_again(
@@ -164,7 +166,7 @@ async def test_a_secret_deleted_during_the_withdrawal_need_not_be_entered_again(
     await idle_centre.wishes.request_recreation(cluster, actor="token:test", new_hardware=True)
     await withdraw(idle_centre, cluster, steps=Overtaken(idle_centre, partial(delete, idle_centre, cluster, "first")))
     assert await keys(idle_centre, cluster) == set()
-    assert list((await idle_centre.row(cluster)).must_reenter) == ["default/db/second"]
+    assert list((await idle_centre.row(cluster)).must_reenter) == [DB.at("second")]
 
 
 async def test_secrets_of_hardware_that_was_given_up_before_it_was_commissioned_go_too(
@@ -182,4 +184,4 @@ async def test_secrets_of_hardware_that_was_given_up_before_it_was_commissioned_
         await idle_centre.fleet.nudge(cluster)
         await idle_centre.until(cluster, lambda row: bool(row.projection and row.projection.ready), seconds=60)
     assert await keys(idle_centre, cluster) == {"new"}
-    assert list((await idle_centre.row(cluster)).must_reenter) == ["default/db/old"]
+    assert list((await idle_centre.row(cluster)).must_reenter) == [DB.at("old")]

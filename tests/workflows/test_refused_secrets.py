@@ -15,7 +15,7 @@ from staged_secrets import DiesBeforeItRecords, FrozenGitServer, committed_clust
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.application.committed_requests import LOOK_BACK, requests_named
 from edgewright.application.secret_commits import SecretCommits
-from edgewright.domain.kubernetes_names import SecretReference
+from edgewright.domain.kubernetes_names import SecretReference, secret_place
 from edgewright.domain.secret_template import TemplateChange
 from edgewright.errors import Waiting
 from edgewright.ports.clusters import ClusterRow
@@ -329,7 +329,7 @@ async def test_a_value_for_the_old_hardware_that_is_recorded_late_is_entered_aga
 
     async def must_reenter() -> bool:
         row = await idle_centre.directory.get(cluster)
-        return row is not None and PLACE in row.must_reenter
+        return row is not None and secret_place(PLACE) in row.must_reenter
 
     async with working(idle_centre):
         await idle_centre.fleet.nudge(cluster)

@@ -13,6 +13,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.composition import upkeep_of
 from activities.repository import SecretActivities
 from edgewright.domain.cluster import ConditionType
+from edgewright.domain.kubernetes_names import secret_place
 from edgewright.messages.steps import CommitSecrets, CommitSecretsResult
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.git_server import CommitSummary
@@ -139,7 +140,7 @@ async def test_a_key_of_90_days_is_left_behind_without_being_asked(temporal: str
         assert await resealings.wanted(cluster, limit=9) == []
         ahead += timedelta(hours=2)
         await upkeep.upkeep()
-        assert await resealings.wanted(cluster, limit=9) == [DB]
+        assert await resealings.wanted(cluster, limit=9) == [secret_place(DB)]
         assert await resealings.due() == []
         await answer(centre, edge)
         edge.keys = [2]

@@ -1,5 +1,6 @@
 """Column types that mean the same on every database, and how what belongs to a table is named."""
 
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -8,6 +9,8 @@ from sqlalchemy import JSON, BigInteger, DateTime, Dialect, Integer, MetaData, S
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 from edgewright.domain.bounds import OtherWord
+from edgewright.domain.kubernetes_names import StoredPlace, secret_place
+from edgewright.ports.git_server import CommitId
 
 POSITION = BigInteger().with_variant(Integer(), "sqlite")
 """SQLite makes only a column of type INTEGER the key of the table itself."""
@@ -81,6 +84,49 @@ class OpenChoice(TypeDecorator[E | OtherWord]):
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> E | OtherWord | None:
         return None if value is None else self._by_text.get(value) or OtherWord(value)
+
+
+class PlaceText(TypeDecorator[StoredPlace]):
+    """A Secret or one value of it: its text in the database."""
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: StoredPlace | None, dialect: Dialect) -> str | None:
+        return None if value is None else str(value)
+
+    def process_result_value(self, value: str | None, dialect: Dialect) -> StoredPlace | None:
+        return None if value is None else secret_place(value)
+
+
+class PlaceTexts(TypeDecorator[list[StoredPlace]]):
+    """The same for several: an array of texts."""
+
+    impl = JSON
+    cache_ok = True
+
+    def process_bind_param(self, value: Sequence[StoredPlace] | None, dialect: Dialect) -> list[str] | None:
+        return None if value is None else [str(place) for place in value]
+
+    def process_result_value(self, value: Sequence[str] | None, dialect: Dialect) -> list[StoredPlace] | None:
+        return None if value is None else [secret_place(text) for text in value]
+
+
+class CommitsByPlace(TypeDecorator[dict[StoredPlace, CommitId]]):
+    """The same, each with a commit: an object with texts as its names."""
+
+    impl = JSON
+    cache_ok = True
+
+    def process_bind_param(
+        self, value: Mapping[StoredPlace, CommitId] | None, dialect: Dialect
+    ) -> dict[str, CommitId] | None:
+        return None if value is None else {str(place): commit for place, commit in value.items()}
+
+    def process_result_value(
+        self, value: Mapping[str, CommitId] | None, dialect: Dialect
+    ) -> dict[StoredPlace, CommitId] | None:
+        return None if value is None else {secret_place(text): commit for text, commit in value.items()}
 
 
 metadata = MetaData(

@@ -19,7 +19,16 @@ from sqlalchemy import (
     text,
 )
 
-from edgewright.adapters.database.columns import DOCUMENT, MOMENT, POSITION, Choice, OpenChoice
+from edgewright.adapters.database.columns import (
+    DOCUMENT,
+    MOMENT,
+    POSITION,
+    Choice,
+    CommitsByPlace,
+    OpenChoice,
+    PlaceText,
+    PlaceTexts,
+)
 from edgewright.adapters.database.columns import metadata as metadata  # noqa: PLC0414 - everybody finds it here
 from edgewright.domain.cluster import (
     Acceptance,
@@ -137,7 +146,7 @@ clusters = Table(
     Column("certificate_problem", Text),
     Column("rendered_digest", Text),
     Column("labels", DOCUMENT, nullable=False),
-    Column("must_reenter", DOCUMENT, nullable=False),
+    Column("must_reenter", PlaceTexts, nullable=False),
     Column("settings", DOCUMENT, nullable=False),
     Column("spec", DOCUMENT, nullable=False),
     Column("certificate_pem", Text),
@@ -165,7 +174,7 @@ clusters = Table(
     Column("event_room_at", MOMENT),
     Column("events_omitted", Integer, nullable=False, server_default=text("0")),
     Column("drift", Text),
-    Column("drift_lost", DOCUMENT),
+    Column("drift_lost", CommitsByPlace),
     Column("asks_flux", Boolean),
     Column("asks_flux_since", MOMENT),
     *(Column(name, Boolean) for name in ("purge", "purged")),
@@ -344,7 +353,7 @@ resealing_secrets = Table(
     "resealing_secrets",
     metadata,
     Column("resealing", Uuid, ForeignKey("resealings.id"), primary_key=True),
-    Column("secret", Text, primary_key=True),
+    Column("secret", PlaceText, primary_key=True),
     Column("state", Choice(ResealState, 16), nullable=False),
     Column("tried_at", MOMENT),
     Column("waits_for", Text, nullable=False),

@@ -9,7 +9,7 @@ A namespace has a driver while its folder holds a note. Driver and note outlive 
 rendering: Flux would remove a secret that is set again at once together with the driver that goes.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from hashlib import sha256
 
@@ -65,6 +65,13 @@ def sealed_place(path: str) -> SecretReference | None:
     return SecretReference(namespace, file.removesuffix(_SEALED)) if is_sealed else None
 
 
+def sealed_files(paths: Iterable[str]) -> Iterator[tuple[str, SecretReference]]:
+    """Those of the paths that are files of Secrets, and the Secret of each."""
+    for path in paths:
+        if (secret := sealed_place(path)) is not None:
+            yield path, secret
+
+
 def is_namespace_note(path: str) -> bool:
     """Whether this is the note in the folder of one namespace."""
     return _noted(path) is not None
@@ -82,7 +89,7 @@ def namespace_manifest_path(namespace: str) -> str:
 
 def sealed_namespaces(paths: Iterable[str]) -> set[str]:
     """The namespaces with secrets."""
-    return {place.namespace for place in map(sealed_place, paths) if place}
+    return {secret.namespace for _, secret in sealed_files(paths)}
 
 
 def used_namespaces(paths: Iterable[str]) -> set[str]:

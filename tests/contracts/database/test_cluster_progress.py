@@ -20,6 +20,7 @@ from edgewright.domain.cluster import (
     StepState,
 )
 from edgewright.domain.events import EventKind
+from edgewright.domain.kubernetes_names import SecretKey, SecretReference, StoredPlace
 from edgewright.domain.projection import Projection, StepRecord
 from edgewright.domain.wellknown import (
     APP_CLUSTER_SETUP_STATUS,
@@ -34,7 +35,11 @@ from edgewright.domain.wellknown import (
 from edgewright.errors import NotFound, Stalled, Superseded
 from edgewright.ports.audit import NewEvent
 from edgewright.ports.edge_reports import Heartbeat
+from edgewright.ports.git_server import CommitId
 
+DB = SecretReference("default", "db")
+PASSWORD, USER = DB.at("password"), DB.at("user")
+ZOMBIE = SecretReference("default", "zombie")
 FENCED: dict[str, Callable[[Store, Fence], Awaitable[object]]] = {
     "check_fence": lambda store, fence: store.steps.check_fence(fence),
     "publish_setup_status": lambda store, fence: store.steps.publish_setup_status(fence, {"ready": True}),
@@ -43,7 +48,7 @@ FENCED: dict[str, Callable[[Store, Fence], Awaitable[object]]] = {
     "write_git_entry": lambda store, fence: store.steps.write_git_entry(fence, "cluster/zombie"),
     "begin_rendering": lambda store, fence: store.steps.begin_rendering(fence),
     "record_rendering": lambda store, fence: store.steps.record_rendering(fence, "zombie", [], commit="c0"),
-    "record_reentry": lambda store, fence: store.steps.record_reentry(fence, taken=["default/zombie"]),
+    "record_reentry": lambda store, fence: store.steps.record_reentry(fence, taken=[ZOMBIE]),
     "begin_deletion": lambda store, fence: store.steps.begin_deletion(fence),
     "remove_address": lambda store, fence: store.steps.remove_central_entries(fence, StepName.REMOVE_ADDRESS),
     "remove_status": lambda store, fence: store.steps.remove_central_entries(fence, StepName.REMOVE_SETUP_STATUS),
@@ -322,10 +327,10 @@ async def test_a_drift_is_told_once_and_lasts_until_it_ends(store: Store) -> Non
     cluster, finding = await store.create(), uuid4()
     await store.steps.record_rendering(await store.fence(cluster), "d1", [], commit="c0")
     change = (await store.row(cluster)).change
-    lost = {"default/db/password": "a1", "default/db/user": "a2"}
+    lost: dict[StoredPlace, CommitId] = {PASSWORD: "a1", USER: "a2"}
     assert await store.steps.record_drift(cluster, "Put back.", event=finding, lost=lost)
     for mended in (False, True):
-        again: dict[str, Any] = {"event": finding, "lost": {"default/late/key": "a3"}, "mended": mended}
+        again: dict[str, Any] = {"event": finding, "lost": {DB.at("late"): "a3"}, "mended": mended}
         assert not await store.steps.record_drift(cluster, "Put back.", **again), "it is to be rendered already"
     row, wanted = await store.row(cluster), await store.steps.read_wanted(cluster)
     assert (row.drift, row.must_reenter, row.change) == ("Put back.", tuple(lost), change)
@@ -335,9 +340,9 @@ async def test_a_drift_is_told_once_and_lasts_until_it_ends(store: Store) -> Non
     assert [event.message for event in told] == ["Put back."]
     assert (await store.census.count()).drifted == 1
     assert await store.steps.lost_in_drift(cluster) == lost
-    assert not await store.steps.end_drift(cluster, back=["default/db/user"], mended=True)
-    assert (await store.row(cluster)).must_reenter == ("default/db/password",)
-    assert not await store.steps.end_drift(cluster, back=["default/db/password"], mended=False)
+    assert not await store.steps.end_drift(cluster, back=[USER], mended=True)
+    assert (await store.row(cluster)).must_reenter == (PASSWORD,)
+    assert not await store.steps.end_drift(cluster, back=[PASSWORD], mended=False)
     ends = [await store.steps.end_drift(cluster, back=[], mended=True) for _ in range(2)]
     assert ends == [True, False]
     row = await store.row(cluster)
@@ -350,7 +355,7 @@ async def test_what_is_entered_while_repository_and_database_are_compared_is_not
     change = await store.change(cluster)
     await store.staging.stage([change])
     await store.staging.committed([change.request], "a2")
-    finding: Any = {"event": uuid4(), "lost": {str(change.place): "a1"}}
+    finding: Any = {"event": uuid4(), "lost": {change.place: "a1"}}
     assert not await store.steps.record_drift(cluster, "Put back.", **finding, secrets_commit="")
     assert not await store.steps.record_drift(cluster, "Put back.", **finding, secrets_commit="a1")
     row = await store.row(cluster)
@@ -371,11 +376,11 @@ async def test_a_drift_that_comes_again_after_a_rendering_is_rendered_again(stor
 
 async def test_what_new_hardware_takes_is_not_given_back_with_a_repository(store: Store) -> None:
     cluster = await store.create()
-    await store.steps.record_drift(cluster, "Put back.", event=uuid4(), lost={"default/db/password": "a1"})
-    await store.steps.record_reentry(await store.fence(cluster), taken=["default/db/password"])
+    await store.steps.record_drift(cluster, "Put back.", event=uuid4(), lost={PASSWORD: "a1"})
+    await store.steps.record_reentry(await store.fence(cluster), taken=[PASSWORD])
     assert await store.steps.lost_in_drift(cluster) == {}
     await store.steps.end_drift(cluster, back=[], mended=True)
-    assert (await store.row(cluster)).must_reenter == ("default/db/password",)
+    assert (await store.row(cluster)).must_reenter == (PASSWORD,)
 
 
 async def test_a_row_older_than_its_repository_goes_on_with_a_change_that_no_commit_bears(store: Store) -> None:
@@ -416,8 +421,8 @@ async def test_commits_that_the_timeline_tells_of_are_read_newest_first(store: S
     found = await store.steps.recorded_commits(cluster, limit=9)
     assert [(each.commit, each.secret, each.pushed) for each in found] == [
         ("a3", None, True),
-        ("a2", "default/db/user", False),
-        ("a1", "default/db/password", False),
+        ("a2", USER, False),
+        ("a1", PASSWORD, False),
     ]
     assert await store.steps.recorded_commits(cluster, limit=1) == found[:1]
 
@@ -445,20 +450,20 @@ async def test_events_without_a_commit_do_not_hide_the_commits_before_them(store
 
 async def test_secrets_to_enter_again_are_listed_until_they_are(store: Store) -> None:
     cluster = await store.create()
-    fence = await store.fence(cluster)
-    await store.steps.record_reentry(fence, taken=["default/web/password", "default/db/password"])
-    await store.steps.record_reentry(fence, taken=["default/db/user", "default/db/host"])
-    await store.steps.record_reentry(fence, there=["default/db/host", "default/db", "default/other/key"])
+    fence, web = await store.fence(cluster), SecretKey("default", "web", "password")
+    await store.steps.record_reentry(fence, taken=[web, PASSWORD])
+    await store.steps.record_reentry(fence, taken=[USER, DB.at("host")])
+    await store.steps.record_reentry(fence, there=[DB.at("host"), DB, SecretKey("default", "other", "key")])
     change = await store.change(cluster)
     await store.staging.stage([change])
     wanted = await store.steps.read_wanted(cluster)
     assert wanted is not None
     assert wanted.must_reenter == ("default/db/password", "default/db/user", "default/web/password")
     await store.staging.committed([change.request], "c0ffee")
-    assert (await store.row(cluster)).must_reenter == ("default/db/user", "default/web/password")
-    assert not await store.steps.record_reentry(fence, taken=["default/db/late"], secrets_commit="before")
-    assert (await store.row(cluster)).must_reenter == ("default/db/user", "default/web/password")
-    assert await store.steps.record_reentry(fence, taken=["default/db/late"], secrets_commit="c0ffee")
+    assert (await store.row(cluster)).must_reenter == (USER, web)
+    assert not await store.steps.record_reentry(fence, taken=[DB.at("late")], secrets_commit="before")
+    assert (await store.row(cluster)).must_reenter == (USER, web)
+    assert await store.steps.record_reentry(fence, taken=[DB.at("late")], secrets_commit="c0ffee")
 
 
 async def test_a_rotation_that_nobody_proves_is_a_problem(timed: Store) -> None:

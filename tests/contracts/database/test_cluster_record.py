@@ -7,6 +7,7 @@ from typing import Any, get_args, get_origin
 
 import pytest
 from sqlalchemy.dialects import sqlite
+from typed_rows import OF_PLACES
 
 from edgewright.adapters.database.columns import DOCUMENT, MOMENT, Choice
 from edgewright.adapters.database.rows.cluster_record import ClusterChanges, ClusterRecord
@@ -41,6 +42,8 @@ def test_a_field_is_of_the_columns_type(name: str) -> None:
         assert kind is datetime
     elif column.type is DOCUMENT:
         assert get_origin(kind) is not None
+    elif type(column.type) in OF_PLACES:
+        assert kind == OF_PLACES[type(column.type)]
     elif isinstance(column.type, Choice):
         assert issubclass(kind, StrEnum) and column.type.members is kind
         assert max(len(member) for member in column.type.members) <= (column.type.length or 0)

@@ -26,6 +26,7 @@ from edgewright.domain.cluster import (
     Workloads,
 )
 from edgewright.domain.edge_status import read_edge_status
+from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.domain.projection import Projection
 from edgewright.errors import Conflict, Forbidden
 from edgewright.ports.clusters import ClusterRow
@@ -217,7 +218,7 @@ async def test_what_an_agent_is_told_by_follows_its_cluster(store: Store) -> Non
     await store.edge_reports.write_status(
         cluster, {"hosts": []}, certificate=None, certificate_problem=None, generation=1, actor="agent"
     )
-    assert await store.resealings.begin(cluster, 1, ["default/a"], actor=ACTOR, reason="theft")
+    assert await store.resealings.begin(cluster, 1, [SecretReference("default", "a")], actor=ACTOR, reason="theft")
     orders, row = await store.edge_access.orders(cluster), await store.row(cluster)
     assert orders is not None
     assert (orders.lease_seconds, orders.check_in) == (row.settings.lease_seconds, None)

@@ -7,15 +7,19 @@ from uuid import UUID
 
 import pytest
 from database_stores import ACTOR, NOON, Store, key_of
+from sqlalchemy import text
 
 from edgewright.adapters.database.secrets import resealing
 from edgewright.domain.cluster import CertificateFacts
+from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.errors import Conflict, NotFound, Superseded
 from edgewright.ports.resealing import ResealedValue, Verdict
 from edgewright.ports.secret_staging import StagedChange, StagedState
 
 OLD = "0" * 64
-SECRETS = ("default/a", "default/b", "other/c")
+A, B, C = SecretReference("default", "a"), SecretReference("default", "b"), SecretReference("other", "c")
+SECRETS = (A, B, C)
+DB = SecretReference("default", "db")
 
 
 def facts(fingerprint: str, *, age: timedelta = timedelta(1)) -> CertificateFacts:
@@ -42,13 +46,13 @@ async def sealed(store: Store, name: str = "press-shop") -> UUID:
     return cluster
 
 
-async def asked(store: Store, *secrets: str) -> UUID:
+async def asked(store: Store, *secrets: SecretReference) -> UUID:
     cluster = await sealed(store)
     assert await store.resealings.begin(cluster, 1, secrets or SECRETS, actor=ACTOR, reason="theft")
     return cluster
 
 
-def resealed(secret: str, *keys: str, unreadable: Sequence[str] = ()) -> Verdict:
+def resealed(secret: SecretReference, *keys: str, unreadable: Sequence[str] = ()) -> Verdict:
     return Verdict(secret, {key: ResealedValue(OLD, f"new {key}") for key in keys}, unreadable)
 
 
@@ -64,10 +68,10 @@ async def test_what_was_asked_for_is_wanted_until_it_is_answered(store: Store) -
     cluster = await asked(store)
     row = await store.row(cluster)
     assert row.resealing is not None
-    assert await store.resealings.wanted(cluster, limit=2) == ["default/a", "default/b"]
-    told = await take(store, cluster, resealed("default/a", "k"), Verdict("default/b"))
+    assert await store.resealings.wanted(cluster, limit=2) == [A, B]
+    told = await take(store, cluster, resealed(A, "k"), Verdict(B))
     assert (told.id, told.secrets, told.left, told.ended_at) == (row.resealing, 3, 1, None)
-    assert await store.resealings.wanted(cluster, limit=9) == ["other/c"]
+    assert await store.resealings.wanted(cluster, limit=9) == [C]
     wanted = await store.steps.read_wanted(cluster)
     assert wanted is not None
     assert wanted.resealing == told
@@ -86,10 +90,10 @@ async def test_what_is_under_way_is_in_the_census_until_it_ends(timed: Store) ->
 
 async def test_one_request_holds_all_that_was_gathered(store: Store) -> None:
     cluster = await asked(store)
-    await take(store, cluster, resealed("default/a", "k", "l"))
-    await take(store, cluster, resealed("default/b", "m"))
+    await take(store, cluster, resealed(A, "k", "l"))
+    await take(store, cluster, resealed(B, "m"))
     assert await pending(store, cluster) == []
-    told = await take(store, cluster, resealed("other/c", "n"))
+    told = await take(store, cluster, resealed(C, "n"))
     assert told.ended_at is not None
     staged = await pending(store, cluster)
     assert [(str(each.place), each.ciphertext) for each in staged] == [
@@ -109,45 +113,45 @@ async def test_one_request_holds_all_that_was_gathered(store: Store) -> None:
 async def test_a_large_resealing_is_several_commits(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resealing, "MOST_SECRETS", 2)
     cluster = await asked(store)
-    await take(store, cluster, resealed("default/a", "k"), resealed("default/b", "k"))
+    await take(store, cluster, resealed(A, "k"), resealed(B, "k"))
     assert [each.place.name for each in await pending(store, cluster)] == ["a", "b"]
-    await take(store, cluster, resealed("other/c", "k"))
+    await take(store, cluster, resealed(C, "k"))
     assert len({each.request for each in await pending(store, cluster)}) == 2
 
 
 async def test_a_secret_that_waits_holds_up_no_other(store: Store) -> None:
     cluster = await asked(store)
-    late = Verdict("default/a", waits_for="The edge does not have it yet.")
-    told = await take(store, cluster, late, resealed("default/b", "k"))
+    late = Verdict(A, waits_for="The edge does not have it yet.")
+    told = await take(store, cluster, late, resealed(B, "k"))
     assert told.waiting == ("default/a: The edge does not have it yet.",)
     assert await pending(store, cluster) == []
-    assert await store.resealings.wanted(cluster, limit=1) == ["other/c"]
-    told = await take(store, cluster, resealed("other/c", "k"))
+    assert await store.resealings.wanted(cluster, limit=1) == [C]
+    told = await take(store, cluster, resealed(C, "k"))
     assert (told.left, told.ended_at) == (1, None)
     assert [each.place.name for each in await pending(store, cluster)] == ["b", "c"]
-    told = await take(store, cluster, resealed("default/a", "k"))
+    told = await take(store, cluster, resealed(A, "k"))
     assert told.left == 0
     assert told.ended_at is not None
     assert [each.place.name for each in await pending(store, cluster)] == ["b", "c", "a"]
 
 
 async def test_an_answer_counts_once_and_only_if_it_was_asked_for(store: Store) -> None:
-    cluster = await asked(store, "default/a", "default/b")
-    await take(store, cluster, resealed("default/a", "k"))
-    await take(store, cluster, resealed("default/a", "another"), resealed("stranger/x", "k"))
-    await take(store, cluster, Verdict("default/b"))
+    cluster = await asked(store, A, B)
+    await take(store, cluster, resealed(A, "k"))
+    await take(store, cluster, resealed(A, "another"), resealed(SecretReference("stranger", "x"), "k"))
+    await take(store, cluster, Verdict(B))
     assert [(each.place.name, key_of(each)) for each in await pending(store, cluster)] == [("a", "k")]
     with pytest.raises(Conflict) as refusal:
-        await take(store, cluster, resealed("default/a", "k"))
+        await take(store, cluster, resealed(A, "k"))
     assert refusal.value.code == "nothing_to_reseal"
 
 
 async def test_what_nobody_can_open_is_to_be_entered_again_and_shown_until_then(store: Store) -> None:
-    cluster = await asked(store, "default/db")
-    told = await take(store, cluster, resealed("default/db", "user", unreadable=["password"]))
+    cluster = await asked(store, DB)
+    told = await take(store, cluster, resealed(DB, "user", unreadable=["password"]))
     assert told.unreadable == ("default/db/password",)
     row = await store.row(cluster)
-    assert list(row.must_reenter) == ["default/db/password"]
+    assert list(row.must_reenter) == [DB.at("password")]
     assert [key_of(each) for each in await pending(store, cluster)] == ["user"]
     wanted = await store.steps.read_wanted(cluster)
     assert wanted is not None and wanted.resealing is not None
@@ -166,7 +170,7 @@ async def test_what_nobody_can_open_is_to_be_entered_again_and_shown_until_then(
 async def test_what_is_entered_while_an_answer_is_judged_need_not_be_entered_again(
     store: Store, is_first: bool
 ) -> None:
-    cluster = await asked(store, "default/db", "default/a")
+    cluster = await asked(store, DB, A)
     if is_first:
         assert (await store.row(cluster)).secrets_commit == ""
     else:
@@ -177,10 +181,10 @@ async def test_what_is_entered_while_an_answer_is_judged_need_not_be_entered_aga
     change = await store.change(cluster, "password")
     await store.staging.stage([change])
     await store.staging.committed([change.request], "a2")
-    verdicts = [resealed("default/db", unreadable=["password"]), resealed("default/a", "k")]
+    verdicts = [resealed(DB, unreadable=["password"]), resealed(A, "k")]
     told = await store.resealings.take(cluster, 1, "f2", verdicts, secrets_commit=seen)
     assert (told.unreadable, told.left, (await store.row(cluster)).must_reenter) == ((), 1, ())
-    assert await store.resealings.wanted(cluster, limit=9) == ["default/db"]
+    assert await store.resealings.wanted(cluster, limit=9) == [DB]
     again = await store.resealings.take(cluster, 1, "f2", verdicts[:1], secrets_commit="a2")
     assert (again.unreadable, again.left) == (("default/db/password",), 0)
 
@@ -188,21 +192,21 @@ async def test_what_is_entered_while_an_answer_is_judged_need_not_be_entered_aga
 async def test_values_for_another_certificate_are_refused(store: Store) -> None:
     cluster = await asked(store)
     with pytest.raises(Conflict) as refusal:
-        await take(store, cluster, resealed("default/a", "k"), fingerprint="f1")
+        await take(store, cluster, resealed(A, "k"), fingerprint="f1")
     assert refusal.value.code == "certificate_differs"
     assert (await store.resealings.wanted(cluster, limit=9)) == list(SECRETS)
 
 
 async def test_values_are_committed_with_the_certificate_that_sealed_them(store: Store) -> None:
     cluster = await asked(store)
-    await take(store, cluster, resealed("default/a", "k"))
+    await take(store, cluster, resealed(A, "k"))
     await certify(store, cluster, "f3")
-    await take(store, cluster, resealed("default/b", "k"), Verdict("other/c"), fingerprint="f3")
+    await take(store, cluster, resealed(B, "k"), Verdict(C), fingerprint="f3")
     assert [each.fingerprint for each in await pending(store, cluster)] == ["f2", "f3"]
 
 
 async def test_asking_again_joins_what_is_under_way(store: Store) -> None:
-    cluster = await asked(store, "default/a")
+    cluster = await asked(store, A)
     first = (await store.row(cluster)).resealing
     again = await store.resealings.begin(cluster, 1, SECRETS, actor="token:bob", reason="")
     assert again is not None
@@ -210,16 +214,16 @@ async def test_asking_again_joins_what_is_under_way(store: Store) -> None:
     assert (await store.kinds(cluster)).count("reseal.asked") == 2
     same = await store.resealings.begin(cluster, 1, [], actor="token:bob", reason="")
     assert same == again
-    await take(store, cluster, resealed("default/a", "k"))
-    stale_again = await store.resealings.begin(cluster, 1, ["default/a", "default/b"], actor=ACTOR, reason="")
+    await take(store, cluster, resealed(A, "k"))
+    stale_again = await store.resealings.begin(cluster, 1, [A, B], actor=ACTOR, reason="")
     assert stale_again is not None
     assert stale_again.left == 2, "what is gathered is not asked for again"
 
 
 async def test_answered_secrets_that_are_stale_again_are_asked_for_again(store: Store) -> None:
-    cluster = await asked(store, "default/a", "default/b")
-    await take(store, cluster, Verdict("default/a"))
-    again = await store.resealings.begin(cluster, 1, ["default/a"], actor=ACTOR, reason="")
+    cluster = await asked(store, A, B)
+    await take(store, cluster, Verdict(A))
+    again = await store.resealings.begin(cluster, 1, [A], actor=ACTOR, reason="")
     assert again is not None
     assert (again.secrets, again.left) == (2, 2)
 
@@ -233,15 +237,15 @@ async def test_nothing_stale_is_nothing_asked(store: Store) -> None:
 
 async def test_new_hardware_ends_it(store: Store) -> None:
     cluster = await asked(store)
-    await take(store, cluster, resealed("default/a", "k"))
+    await take(store, cluster, resealed(A, "k"))
     await store.wishes.request_recreation(cluster, actor=ACTOR, new_hardware=True)
     assert (await store.row(cluster)).resealing is None
     assert await store.resealings.wanted(cluster, limit=9) == []
     with pytest.raises(Superseded):
-        await take(store, cluster, resealed("default/b", "k"))
+        await take(store, cluster, resealed(B, "k"))
     with pytest.raises(Superseded):
         await store.resealings.begin(cluster, 1, SECRETS, actor=ACTOR, reason="")
-    begun = await store.resealings.begin(cluster, 2, ["default/b"], actor=ACTOR, reason="")
+    begun = await store.resealings.begin(cluster, 2, [B], actor=ACTOR, reason="")
     assert begun is not None
     assert begun.secrets == 1
 
@@ -250,7 +254,7 @@ async def test_a_cluster_that_goes_takes_nothing(store: Store) -> None:
     cluster = await asked(store)
     await store.wishes.request_deletion(cluster, actor=ACTOR)
     with pytest.raises(Conflict):
-        await take(store, cluster, resealed("default/a", "k"))
+        await take(store, cluster, resealed(A, "k"))
     with pytest.raises(Conflict):
         await store.resealings.begin(cluster, 1, SECRETS, actor=ACTOR, reason="")
     with pytest.raises(NotFound):
@@ -259,8 +263,8 @@ async def test_a_cluster_that_goes_takes_nothing(store: Store) -> None:
 
 @pytest.mark.parametrize("end", ["removed", "deleted"])
 async def test_a_resealing_that_a_removal_overtakes_is_asked_for_again(store: Store, end: str) -> None:
-    cluster = await asked(store, "default/a", "default/b")
-    await take(store, cluster, resealed("default/a", "k"), Verdict("default/b"))
+    cluster = await asked(store, A, B)
+    await take(store, cluster, resealed(A, "k"), Verdict(B))
     assert len(await pending(store, cluster)) == 1
     if end == "removed":
         await store.wishes.request_removal(cluster, actor=ACTOR)
@@ -273,9 +277,9 @@ async def test_a_resealing_that_a_removal_overtakes_is_asked_for_again(store: St
     wanted = await store.steps.read_wanted(cluster)
     assert wanted is not None and wanted.resealing is not None
     assert (wanted.resealing.left, wanted.resealing.ended_at) == (1, None)
-    assert await store.resealings.wanted(cluster, limit=9) == ["default/a"]
+    assert await store.resealings.wanted(cluster, limit=9) == [A]
     assert (await store.kinds(cluster)).count("reseal.asked") == 2
-    await take(store, cluster, resealed("default/a", "k"))
+    await take(store, cluster, resealed(A, "k"))
     assert [key_of(change) for change in await pending(store, cluster)] == ["k"]
 
 
@@ -300,8 +304,8 @@ async def test_a_superseded_key_is_due_when_it_is_90_days_old(timed: Store) -> N
 
 
 async def test_a_resealed_value_gives_way_alone(store: Store) -> None:
-    cluster = await asked(store, "default/db")
-    await take(store, cluster, resealed("default/db", "a", "b"))
+    cluster = await asked(store, DB)
+    await take(store, cluster, resealed(DB, "a", "b"))
     first, second = await pending(store, cluster)
     await store.staging.give_way([first])
     assert await pending(store, cluster) == [second]
@@ -312,9 +316,9 @@ async def test_a_resealed_value_gives_way_alone(store: Store) -> None:
 
 
 async def test_a_committed_resealing_is_one_line_and_takes_no_other_change_along(store: Store) -> None:
-    cluster = await asked(store, "default/db")
+    cluster = await asked(store, DB)
     [put] = await store.staging.stage([await store.change(cluster, "a")])
-    await take(store, cluster, resealed("default/db", "a", "b"))
+    await take(store, cluster, resealed(DB, "a", "b"))
     staged = [each for each in await pending(store, cluster) if each.replaces]
     for _ in range(2):
         await store.staging.committed([staged[0].request], "c0ffee")
@@ -324,3 +328,27 @@ async def test_a_committed_resealing_is_one_line_and_takes_no_other_change_along
     assert waiting == put
     [done, _] = await store.staging.request(staged[0].request)
     assert (done.state, done.ciphertext) == (StagedState.COMMITTED, None)
+
+
+async def stored(store: Store) -> list[str]:
+    """The texts that rows have of Secrets."""
+    async with store.database.read() as connection:
+        return list(await connection.scalars(text("SELECT secret FROM resealing_secrets ORDER BY secret")))
+
+
+async def test_a_secret_is_stored_as_its_text(store: Store) -> None:
+    await asked(store)
+    assert await stored(store) == ["default/a", "default/b", "other/c"]
+
+
+@pytest.mark.parametrize("strange", ["alone", "a/b/c"])
+async def test_a_text_that_is_no_secret_is_asked_for_as_it_is(store: Store, strange: str) -> None:
+    """No version writes one, but somebody's hand could: it holds up no other Secret."""
+    cluster = await asked(store, A, B)
+    async with store.database.write() as connection:
+        put = text("UPDATE resealing_secrets SET secret = :strange WHERE secret = 'default/a'")
+        await connection.execute(put, {"strange": strange})
+    told = await take(store, cluster, resealed(B, "k", unreadable=["password"]))
+    assert (told.left, told.unreadable) == (1, ("default/b/password",))
+    assert [str(secret) for secret in await store.resealings.wanted(cluster, limit=9)] == [strange]
+    assert await stored(store) == sorted([strange, "default/b"])

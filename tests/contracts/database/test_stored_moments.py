@@ -17,11 +17,14 @@ from edgewright.adapters.database.upkeep.stored_moments import HARMLESS, MENDED
 from edgewright.domain.cluster import Phase, Role
 from edgewright.domain.deletion import DEADLINE
 from edgewright.domain.identity import FORK_BREAKS, Link
+from edgewright.domain.kubernetes_names import SecretReference
 from edgewright.domain.notifications import GIVE_UP_AFTER
 from edgewright.ports.clusters import Once
 from edgewright.ports.edge_reports import Heartbeat
 from edgewright.ports.operators import FirstAnswer, OperatorToken, Permission
 from edgewright.ports.resealing import Verdict
+
+A, B = SecretReference("default", "a"), SecretReference("default", "b")
 
 
 @asynccontextmanager
@@ -147,13 +150,13 @@ async def test_a_fork_that_was_seen_in_the_future_ends_when_one_agent_is_left(ti
 async def test_a_secret_that_was_tried_in_the_future_has_its_turn(timed: Store) -> None:
     cluster = await timed.create()
     await report(timed, cluster, fingerprint="f2")
-    await timed.resealings.begin(cluster, 1, ["default/a", "default/b"], actor=ACTOR, reason="")
+    await timed.resealings.begin(cluster, 1, [A, B], actor=ACTOR, reason="")
     late = "Its file is not there yet."
     async with clock_ahead(timed, finds="re-sealed Secrets"):
-        await timed.resealings.take(cluster, 1, "f2", [Verdict("default/a", waits_for=late)])
+        await timed.resealings.take(cluster, 1, "f2", [Verdict(A, waits_for=late)])
     timed.clock.advance(minutes=1)
-    await timed.resealings.take(cluster, 1, "f2", [Verdict("default/b", waits_for=late)])
-    assert await timed.resealings.wanted(cluster, limit=1) == ["default/a"]
+    await timed.resealings.take(cluster, 1, "f2", [Verdict(B, waits_for=late)])
+    assert await timed.resealings.wanted(cluster, limit=1) == [A]
 
 
 async def test_a_request_for_a_secret_is_as_young_as_its_commit(timed: Store) -> None:

@@ -19,13 +19,14 @@ from edgewright.application.repository_ahead import (
     removal_undone,
 )
 from edgewright.domain.cluster import Fence, Phase
-from edgewright.domain.kubernetes_names import SecretReference
+from edgewright.domain.kubernetes_names import OtherText, SecretKey, SecretReference, StoredPlace
 from edgewright.domain.projection import Done
 from edgewright.domain.rendering import workload_removal
 from edgewright.ports.git_server import CommitId, CommitMessage, CommitSummary
 from edgewright.sealing import SealedValue, put_values
 
-PATH = "edo/secrets/default/db.yaml"
+DB = SecretReference("default", "db")
+PATH = DB.path
 
 
 def commit(
@@ -52,7 +53,7 @@ def commit(
     values: Mapping[str, SealedValue] = {
         key: SealedValue("AQAB" if key in entered else "AQAA", "ab" * 32, NOW) for key in keys
     }
-    document = put_values(None, SecretReference("default", "db"), values) if values else None
+    document = put_values(None, DB, values) if values else None
     message = CommitMessage(subject=subject, actor="test", trailers=tuple(trailers))
     return home.git.commit(cluster, {PATH: document}, message, expected_head=home.git.head(cluster))
 
@@ -74,7 +75,7 @@ def commissioned(home: StoppedHome) -> UUID:
 def listed(home: StoppedHome, cluster: UUID) -> tuple[str, ...]:
     async def read() -> tuple[str, ...]:
         async with home.store() as store:
-            return tuple((await store.row(cluster)).must_reenter)
+            return tuple(str(place) for place in (await store.row(cluster)).must_reenter)
 
     return asyncio.run(read())
 
@@ -124,7 +125,7 @@ def moved(home: StoppedHome) -> UUID:
         async with home.store() as store:
             row = await store.row(cluster)
             fence = Fence(cluster=cluster, generation=row.generation, change=row.change)
-            await store.steps.record_reentry(fence, taken=["default/db/a", "default/db/b"])
+            await store.steps.record_reentry(fence, taken=[DB.at("a"), DB.at("b")])
 
     asyncio.run(list_taken())
     return cluster
@@ -154,9 +155,10 @@ def test_of_values_that_no_key_opens_those_are_entered_that_were_sealed_since(ho
     known = commit(home, cluster, "abc", fence="1/1", entered="c")
     pushed(home, cluster, {"by-hand/app.yaml": b"app"})
     commit(home, cluster, "abc", fence="1/1", entered="ac")
-    listed = ["default/db/a", "default/db/b"]
-    assert entered_since(home.git, cluster, listed, last_known=known) == {"default/db/a"}
-    assert entered_since(home.git, cluster, ["default/other/k"], last_known=known) == set(), "nobody asks for it"
+    listed: list[StoredPlace] = [DB.at("a"), DB.at("b"), OtherText("alone")]
+    other = SecretKey("default", "other", "k")
+    assert entered_since(home.git, cluster, listed, last_known=known) == {DB.at("a")}
+    assert entered_since(home.git, cluster, [other], last_known=known) == set(), "nobody asks for it"
     for unknown in ("", "0" * 40):
         assert entered_since(home.git, cluster, listed, last_known=unknown) == set(), "nobody knows since when"
 

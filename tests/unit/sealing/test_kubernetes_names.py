@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from edgewright.domain.kubernetes_names import (
+    OtherText,
     SecretKey,
     SecretPlace,
     SecretReference,
@@ -12,6 +13,7 @@ from edgewright.domain.kubernetes_names import (
     check_secret_key,
     check_secret_name,
     check_stored_name,
+    secret_place,
 )
 from edgewright.errors import Invalid
 
@@ -102,6 +104,27 @@ def test_a_place_that_kubernetes_would_refuse_is_refused(place: SecretPlace, cod
     with pytest.raises(Invalid) as refusal:
         place.check()
     assert refusal.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("line/db", SecretReference("line", "db")),
+        ("line/db/tls.key", SecretKey("line", "db", "tls.key")),
+        ("line/db/a/b", SecretKey("line", "db", "a/b")),  # as somebody has put it into a file
+        ("line/db/", SecretKey("line", "db", "")),
+        ("/", SecretReference("", "")),
+        ("line", OtherText("line")),
+        ("", OtherText("")),
+    ],
+)
+def test_a_place_is_read_from_its_text(text: str, place: SecretPlace | OtherText) -> None:
+    assert secret_place(text) == place
+
+
+@given(st.text() | st.text(alphabet="a/-"))
+def test_a_place_that_was_read_from_a_text_has_that_text(text: str) -> None:
+    assert str(secret_place(text)) == text
 
 
 def test_a_place_that_kubernetes_takes_is_returned_unchanged() -> None:

@@ -22,6 +22,7 @@ from edgewright.adapters.database.rows.setup_status import says_ready
 from edgewright.adapters.database.tables import addresses, clusters, events, labels, projections, rendered_from
 from edgewright.domain.cluster import ConditionStatus, ConditionType, Desired, Fence, Phase, StepName, Wanted
 from edgewright.domain.events import EventKind
+from edgewright.domain.kubernetes_names import SecretKey, SecretPlace, StoredPlace
 from edgewright.domain.projection import Projection
 from edgewright.domain.verdicts import Trouble, awaited, health_of, is_blocked, trouble_of
 from edgewright.domain.wellknown import (
@@ -213,7 +214,7 @@ class SqlClusterSteps:
         message: str,
         *,
         event: UUID,
-        lost: Mapping[str, CommitId] | None = None,
+        lost: Mapping[StoredPlace, CommitId] | None = None,
         change: int = 0,
         mended: bool = False,
         secrets_commit: CommitId | None = None,
@@ -231,7 +232,7 @@ class SqlClusterSteps:
                 cluster,
                 rendered_digest=None,
                 drift=message,
-                must_reenter=sorted({*row.must_reenter, *(lost or {})}),
+                must_reenter=sorted({*row.must_reenter, *(lost or {})}, key=str),
                 drift_lost={**(row.drift_lost or {}), **(lost or {})},
                 change=change + 1 if change > row.change else row.change,
                 news_at=at,
@@ -248,18 +249,18 @@ class SqlClusterSteps:
                 )
             return True
 
-    async def lost_in_drift(self, cluster: UUID) -> Mapping[str, CommitId]:
+    async def lost_in_drift(self, cluster: UUID) -> Mapping[StoredPlace, CommitId]:
         async with self._database.read() as connection:
             return await connection.scalar(select(clusters.c.drift_lost).where(clusters.c.uuid == cluster)) or {}
 
-    async def end_drift(self, cluster: UUID, *, back: Collection[str], mended: bool) -> bool:
+    async def end_drift(self, cluster: UUID, *, back: Collection[StoredPlace], mended: bool) -> bool:
         async with self._database.write() as connection:
             row = await open_row(connection, cluster)
             if row.drift is None:
                 return False
             at = await self._database.now(connection)
-            lost = {name: commit for name, commit in (row.drift_lost or {}).items() if name not in back}
-            must_reenter = [name for name in row.must_reenter if name not in back]
+            lost = {place: commit for place, commit in (row.drift_lost or {}).items() if place not in back}
+            must_reenter = [place for place in row.must_reenter if place not in back]
             # What new hardware has made to be entered again is no drift. Of an earlier version nobody knows which is.
             is_over = mended and not (set(must_reenter) & set(lost) if row.drift_lost else must_reenter)
             if is_over or back:
@@ -277,16 +278,16 @@ class SqlClusterSteps:
         self,
         fence: Fence,
         *,
-        taken: Collection[str] = (),
-        there: Collection[str] = (),
+        taken: Collection[SecretPlace] = (),
+        there: Collection[SecretPlace] = (),
         secrets_commit: CommitId | None = None,
     ) -> bool:
         async with self._database.write() as connection:
             row = await hold_fence(connection, fence)
             if secrets_commit not in (None, row.secrets_commit or ""):
                 return False
-            listed = sorted({*row.must_reenter, *taken} - set(there))
-            lost = {name: commit for name, commit in (row.drift_lost or {}).items() if name not in taken}
+            listed = sorted({*row.must_reenter, *taken} - set(there), key=str)
+            lost = {place: commit for place, commit in (row.drift_lost or {}).items() if place not in taken}
             if listed != list(row.must_reenter) or lost != (row.drift_lost or {}):
                 await update_row(connection, fence.cluster, must_reenter=listed, drift_lost=lost)
             return True
@@ -312,7 +313,7 @@ def _recorded(event: CommitEvent) -> RecordedCommit:
     named = all(detail.get(part) for part in ("namespace", "name", "key"))
     return RecordedCommit(
         commit=detail[_COMMITS[kind]],
-        secret=f"{detail['namespace']}/{detail['name']}/{detail['key']}" if named else None,
+        secret=SecretKey(detail["namespace"], detail["name"], detail["key"]) if named else None,
         deletes=kind is EventKind.SECRET_DELETED,
         pushed=kind is EventKind.GIT_PUSHED,
     )

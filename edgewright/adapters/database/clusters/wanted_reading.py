@@ -143,7 +143,7 @@ def _wanted(row: ClusterRecord, beside: WantedColumns, held: Sequence[Credential
         observed_revision=row.observed_revision,
         secrets_pending=beside.secrets_pending,
         secrets_commit=row.secrets_commit,
-        must_reenter=tuple(row.must_reenter),
+        must_reenter=tuple(map(str, row.must_reenter)),
         paused=row.paused,
         paused_reason=row.paused_reason,
         force=row.force,

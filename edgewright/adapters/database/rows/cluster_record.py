@@ -18,6 +18,7 @@ from edgewright.domain.cluster import (
     Workloads,
 )
 from edgewright.domain.json import JsonObject
+from edgewright.domain.kubernetes_names import StoredPlace
 from edgewright.ports.git_server import CommitId
 
 
@@ -71,7 +72,7 @@ class ClusterRecord(NamedTuple):
     certificate_problem: str | None
     rendered_digest: str | None
     labels: dict[str, str]
-    must_reenter: list[str]
+    must_reenter: list[StoredPlace]
     settings: JsonObject
     spec: JsonObject
     certificate_pem: str | None
@@ -100,7 +101,7 @@ class ClusterRecord(NamedTuple):
     event_room_at: datetime | None
     events_omitted: int
     drift: str | None
-    drift_lost: dict[str, CommitId] | None
+    drift_lost: dict[StoredPlace, CommitId] | None
     asks_flux: bool | None
     asks_flux_since: datetime | None
     purge: bool | None
@@ -160,7 +161,7 @@ class ClusterChanges(TypedDict, total=False):
     certificate_problem: str | None
     rendered_digest: str | None
     labels: dict[str, str]
-    must_reenter: list[str]
+    must_reenter: list[StoredPlace]
     settings: JsonObject
     spec: JsonObject
     certificate_pem: str | None
@@ -189,7 +190,7 @@ class ClusterChanges(TypedDict, total=False):
     event_room_at: datetime | None
     events_omitted: int
     drift: str | None
-    drift_lost: dict[str, CommitId] | None
+    drift_lost: dict[StoredPlace, CommitId] | None
     asks_flux: bool | None
     asks_flux_since: datetime | None
     purge: bool | None

@@ -12,7 +12,7 @@ from edgewright.adapters.database.events.events import record
 from edgewright.adapters.database.tables import clusters, resealing_secrets, resealings, staged_changes
 from edgewright.domain.cluster import MOST_NAMES, Resealing, ResealState
 from edgewright.domain.events import EventKind
-from edgewright.domain.kubernetes_names import SecretReference
+from edgewright.domain.kubernetes_names import SecretKey, SecretReference, StoredPlace
 from edgewright.ports.secret_staging import StagedState
 
 MOST_SENTENCES = 10
@@ -36,7 +36,7 @@ class ResealingSecretRecord(NamedTuple):
     """One row of ``resealing_secrets``, in the order of its columns."""
 
     resealing: UUID
-    secret: str
+    secret: StoredPlace
     state: ResealState
     tried_at: datetime | None
     waits_for: str
@@ -55,7 +55,7 @@ def of(resealing: UUID) -> Any:
 
 
 async def read_resealing(
-    connection: AsyncConnection, resealing: UUID | None, must_reenter: Collection[str]
+    connection: AsyncConnection, resealing: UUID | None, must_reenter: Collection[StoredPlace]
 ) -> Resealing | None:
     """A re-sealing and how far it is; None for None.
 
@@ -71,7 +71,7 @@ async def read_resealing(
     counted = select(func.count(), func.count().filter(_WANTED)).where(of(resealing))
     secrets, left = (await connection.execute(counted)).one()
     missing = set(must_reenter)
-    unreadable = [path for path in await unreadable_of(connection, resealing) if path in missing]
+    unreadable = [place for place in await unreadable_of(connection, resealing) if place in missing]
     return Resealing(
         id=row.id,
         asked_at=row.asked_at,
@@ -79,35 +79,40 @@ async def read_resealing(
         reason=row.reason,
         secrets=secrets,
         left=left,
-        unreadable=tuple(unreadable[:MOST_NAMES]),
+        unreadable=tuple(map(str, unreadable[:MOST_NAMES])),
         unreadable_count=len(unreadable),
         waiting=tuple(await _waiting(connection, resealing)) if left else (),
         ended_at=row.ended_at,
     )
 
 
-async def unreadable_of(connection: AsyncConnection, resealing: UUID) -> list[str]:
-    """``namespace/name/key`` of each value that the edge could not open."""
+async def unreadable_of(connection: AsyncConnection, resealing: UUID) -> list[SecretKey]:
+    """Each value that the edge could not open."""
     named = select(resealing_secrets.c.secret, resealing_secrets.c.unreadable)
     rows = await connection.execute(
         named.where(of(resealing), resealing_secrets.c.unreadable != "").order_by(resealing_secrets.c.secret)
     )
-    return [f"{secret}/{key}" for secret, unreadable in rows for key in unreadable.splitlines()]
+    return [
+        secret.at(key)
+        for secret, unreadable in rows
+        if isinstance(secret, SecretReference)  # as its verdict named it
+        for key in unreadable.splitlines()
+    ]
 
 
-async def wanted_of(connection: AsyncConnection, resealing: UUID, limit: int) -> Sequence[str]:
+async def wanted_of(connection: AsyncConnection, resealing: UUID, limit: int) -> Sequence[StoredPlace]:
     """Secrets that the edge has not answered for; those never tried first, then those tried longest ago."""
     by_turn = (~_NEVER_TRIED, resealing_secrets.c.tried_at, resealing_secrets.c.secret)
     statement = select(resealing_secrets.c.secret).where(of(resealing), _WANTED).order_by(*by_turn).limit(limit)
     return list(await connection.scalars(statement))
 
 
-async def add_wanted(connection: AsyncConnection, resealing: UUID, secrets: Collection[str]) -> int:
+async def add_wanted(connection: AsyncConnection, resealing: UUID, secrets: Collection[SecretReference]) -> int:
     """Asks for Secrets, also for those that were answered for and are stale again; returns how many are new."""
     asked = select(resealing_secrets.c.secret, resealing_secrets.c.state).where(of(resealing))
     there = dict((await connection.execute(asked)).all())
     again = [secret for secret in secrets if there.get(secret) == ResealState.ANSWERED]
-    fresh = [secret for secret in sorted(set(secrets)) if secret not in there]
+    fresh = [secret for secret in sorted(set(secrets), key=str) if secret not in there]
     for secret in again:
         await connection.execute(delete(resealing_secrets).where(of(resealing), resealing_secrets.c.secret == secret))
     rows = [
@@ -145,12 +150,12 @@ async def ask_again(connection: AsyncConnection, at: datetime, cluster: UUID) ->
         staged_changes.c.state == StagedState.STAGED,
         staged_changes.c.replaces.is_not(None),
     )
-    secrets = sorted({str(SecretReference(namespace, name)) for namespace, name in await connection.execute(lost)})
+    secrets = {SecretReference(namespace, name) for namespace, name in await connection.execute(lost)}
     mine = select(resealings.c.id).where(resealings.c.cluster == cluster).order_by(resealings.c.asked_at.desc())
     newest = await connection.scalar(mine.limit(1))
     if not secrets or newest is None:
         return
-    await add_wanted(connection, newest, secrets)
+    await add_wanted(connection, newest, sorted(secrets, key=str))
     await connection.execute(update(resealings).where(resealings.c.id == newest).values(ended_at=None))
     await connection.execute(update(clusters).where(clusters.c.uuid == cluster).values(resealing=newest, news_at=at))
     await record(

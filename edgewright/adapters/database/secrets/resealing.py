@@ -33,7 +33,7 @@ from edgewright.adapters.database.rows.staged_rows import INSERT, columns
 from edgewright.adapters.database.tables import clusters, resealing_secrets, resealings
 from edgewright.domain.cluster import Desired, Resealing, ResealState
 from edgewright.domain.events import EventKind
-from edgewright.domain.kubernetes_names import SecretKey
+from edgewright.domain.kubernetes_names import SecretReference, StoredPlace
 from edgewright.errors import Conflict
 from edgewright.ports.git_server import CommitId
 from edgewright.ports.resealing import Verdict, nothing_to_reseal
@@ -69,7 +69,7 @@ class SqlResealings:
         self._database = database
 
     async def begin(
-        self, cluster: UUID, generation: int, secrets: Collection[str], *, actor: str, reason: str
+        self, cluster: UUID, generation: int, secrets: Collection[SecretReference], *, actor: str, reason: str
     ) -> Resealing | None:
         async with self._database.write() as connection:
             at = await self._database.now(connection)
@@ -94,7 +94,7 @@ class SqlResealings:
                 )
             return await read_resealing(connection, resealing, row.must_reenter)
 
-    async def wanted(self, cluster: UUID, *, limit: int) -> Sequence[str]:
+    async def wanted(self, cluster: UUID, *, limit: int) -> Sequence[StoredPlace]:
         async with self._database.read() as connection:
             found = await connection.scalar(select(clusters.c.resealing).where(clusters.c.uuid == cluster))
             return [] if found is None else await wanted_of(connection, found, limit)
@@ -189,12 +189,12 @@ async def _answer(
 
 async def _list_unreadable(
     connection: AsyncConnection, at: datetime, row: ClusterRecord, resealing: UUID, verdicts: Sequence[Verdict]
-) -> Collection[str]:
+) -> Collection[StoredPlace]:
     """Adds to what must be entered again what the edge could not open; returns all of it."""
     answered = {verdict.secret for verdict in verdicts}
-    found = [p for p in await unreadable_of(connection, resealing) if p.rpartition("/")[0] in answered]
-    new = sorted(set(found) - set(row.must_reenter))
-    listed = sorted({*row.must_reenter, *new})
+    found = {place for place in await unreadable_of(connection, resealing) if place.secret in answered}
+    new = sorted(map(str, found - set(row.must_reenter)))
+    listed = sorted({*row.must_reenter, *found}, key=str)
     if new:
         await update_row(connection, row.uuid, must_reenter=listed)
         others = f" and {len(new) - MOST_NAMES} more" if len(new) > MOST_NAMES else ""
@@ -218,13 +218,17 @@ async def _stage_if_enough(connection: AsyncConnection, at: datetime, row: Clust
     asked = ResealingRecord._make(found)
     # A request of its own for each commit: by its ID, a commit is found that nobody has recorded.
     request = uuid5(resealing, str(asked.part))
-    gathered = [(each.secret, *json.loads(each.gathered or "")) for each in await gathered_of(connection, resealing)]
+    gathered = [
+        (each.secret, *json.loads(each.gathered or ""))
+        for each in await gathered_of(connection, resealing)
+        if isinstance(each.secret, SecretReference)  # as its verdict named it
+    ]
     changes = [
         StagedChange(
             request=request,
             cluster=row.uuid,
             generation=row.generation,
-            place=SecretKey(secret.partition("/")[0], secret.partition("/")[2], key),
+            place=secret.at(key),
             ciphertext=ciphertext,
             fingerprint=fingerprint,
             sealed_at=at,

@@ -249,7 +249,7 @@ class _CommitFacts:
     """
 
     sequences: Sequence[int]
-    entered: Mapping[tuple[UUID, int], AbstractSet[str]]
+    entered: Mapping[tuple[UUID, int], AbstractSet[SecretPlace]]
     older: Sequence[OlderChanges]
     told: Sequence[NewEvent]
 
@@ -266,12 +266,12 @@ async def _facts_of(rows: Sequence[StagedRecord], commit: CommitId) -> _CommitFa
     )
 
 
-async def _entered(committed: Sequence[StagedRecord]) -> Mapping[tuple[UUID, int], AbstractSet[str]]:
-    entered: dict[tuple[UUID, int], set[str]] = {}
+async def _entered(committed: Sequence[StagedRecord]) -> Mapping[tuple[UUID, int], AbstractSet[SecretPlace]]:
+    entered: dict[tuple[UUID, int], set[SecretPlace]] = {}
     async for row in in_portions(committed):
         if isinstance(place := place_of(row), SecretKey):
-            names = {str(place)} if row.deletes else {str(place), str(place.secret)}
-            entered.setdefault((row.cluster, row.generation), set()).update(names)
+            places: set[SecretPlace] = {place} if row.deletes else {place, place.secret}
+            entered.setdefault((row.cluster, row.generation), set()).update(places)
     return entered
 
 
@@ -317,12 +317,16 @@ async def _record_commit(
 
 
 async def _tell(
-    connection: AsyncConnection, at: datetime, owner: ClusterRecord, commit: CommitId, entered: AbstractSet[str]
+    connection: AsyncConnection,
+    at: datetime,
+    owner: ClusterRecord,
+    commit: CommitId,
+    entered: AbstractSet[SecretPlace],
 ) -> None:
     """Whoever has committed: the workflow has to look again, and finds the commit in the row."""
     changes: ClusterChanges = {"secrets_commit": commit, "news_at": at}
     if entered & set(owner.must_reenter):
-        changes["must_reenter"] = [secret for secret in owner.must_reenter if secret not in entered]
+        changes["must_reenter"] = [place for place in owner.must_reenter if place not in entered]
     await update_row(connection, owner.uuid, **changes)
 
 
