@@ -43,29 +43,6 @@ class StagedRecord(NamedTuple):
     creates_namespace: bool | None
 
 
-class StagedColumns(TypedDict):
-    """The columns of a change that nobody has committed."""
-
-    sequence: int
-    request: UUID
-    cluster: UUID
-    generation: int
-    state: StagedState
-    namespace: str
-    name: str
-    key: str
-    fingerprint: str | None
-    sealed_at: datetime
-    actor: str
-    refusal_code: str
-    refusal: str
-    ciphertext: str | None
-    deletes: bool
-    replaces: str | None
-    template: dict[str, Any] | None
-    creates_namespace: bool
-
-
 class RefusedColumns(TypedDict):
     """What a change says that will never be committed."""
 
@@ -117,28 +94,29 @@ def place_of(row: StagedRecord) -> SecretPlace:
     return secret if row.key == _NO_KEY else SecretKey(row.namespace, row.name, row.key)
 
 
-def columns(change: StagedChange) -> StagedColumns:
+def new_row(change: StagedChange) -> StagedRecord:
     """The row of a change that has its place in the order, and that nobody has committed."""
-    return {
-        "sequence": change.sequence,
-        "request": change.request,
-        "cluster": change.cluster,
-        "generation": change.generation,
-        "state": StagedState.STAGED,
-        "namespace": change.place.namespace,
-        "name": change.place.name,
-        "key": change.place.key if isinstance(change.place, SecretKey) else _NO_KEY,
-        "fingerprint": change.fingerprint,
-        "sealed_at": change.sealed_at,
-        "actor": change.actor,
-        "refusal_code": "",
-        "refusal": "",
-        "ciphertext": change.ciphertext,
-        "deletes": change.deletes,
-        "replaces": change.replaces,
-        "template": None if change.template is None else asdict(change.template),
-        "creates_namespace": change.creates_namespace,
-    }
+    return StagedRecord(
+        sequence=change.sequence,
+        request=change.request,
+        cluster=change.cluster,
+        generation=change.generation,
+        state=StagedState.STAGED,
+        namespace=change.place.namespace,
+        name=change.place.name,
+        key=change.place.key if isinstance(change.place, SecretKey) else _NO_KEY,
+        fingerprint=change.fingerprint,
+        sealed_at=change.sealed_at,
+        actor=change.actor,
+        commit=None,
+        refusal_code="",
+        refusal="",
+        ciphertext=change.ciphertext,
+        deletes=change.deletes,
+        replaces=change.replaces,
+        template=None if change.template is None else asdict(change.template),
+        creates_namespace=change.creates_namespace,
+    )
 
 
 async def refuse_staged(connection: AsyncConnection, cluster: UUID, code: str, reason: str) -> int:

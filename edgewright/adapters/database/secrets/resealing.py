@@ -29,7 +29,7 @@ from edgewright.adapters.database.rows.resealing_rows import (
     unreadable_of,
     wanted_of,
 )
-from edgewright.adapters.database.rows.staged_rows import INSERT, columns
+from edgewright.adapters.database.rows.staged_rows import INSERT, new_row
 from edgewright.adapters.database.tables import clusters, resealing_secrets, resealings
 from edgewright.domain.cluster import Desired, Resealing, ResealState
 from edgewright.domain.events import EventKind
@@ -240,7 +240,7 @@ async def _stage_if_enough(connection: AsyncConnection, at: datetime, row: Clust
     ]
     positions = await take_positions(connection, len(changes))
     placed = [replace(change, sequence=position) for change, position in zip(changes, positions, strict=True)]
-    await connection.execute(INSERT, [columns(change) for change in placed])
+    await connection.execute(INSERT, [new_row(change)._asdict() for change in placed])
     await connection.execute(
         update(resealing_secrets)
         .where(of(resealing), resealing_secrets.c.state == ResealState.GATHERED)

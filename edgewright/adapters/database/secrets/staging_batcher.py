@@ -12,7 +12,7 @@ from edgewright.adapters.database.engine.portions import execute_in_portions
 from edgewright.adapters.database.events.feed import take_positions
 from edgewright.adapters.database.rows.cluster_record import ClusterRecord
 from edgewright.adapters.database.rows.cluster_rows import present_row
-from edgewright.adapters.database.rows.staged_rows import INSERT, columns, of_requests
+from edgewright.adapters.database.rows.staged_rows import INSERT, new_row, of_requests
 from edgewright.errors import EdgewrightError, Refused, Superseded
 from edgewright.ports.secret_staging import StagedChange
 
@@ -93,7 +93,7 @@ async def _staged(connection: AsyncConnection, batch: Sequence[_WaitingRequest])
     if changes:
         positions = await take_positions(connection, len(changes))
         placed = [replace(change, sequence=at) for change, at in zip(changes, positions, strict=True)]
-        await execute_in_portions(connection, INSERT, [columns(change) for change in placed])
+        await execute_in_portions(connection, INSERT, [new_row(change)._asdict() for change in placed])
         for change in placed:
             staged.setdefault(change.request, []).append(change)
     return [refusals.get(each) or staged[each.request] for each in batch]
