@@ -1,8 +1,10 @@
 """What concerns every test: which database, that nothing outlives the run, and the long tests first, so that none is
 left alone at the end."""
 
+import asyncio
 import gc
 from collections.abc import Generator
+from pathlib import Path
 from subprocess import Popen
 
 import pytest
@@ -90,3 +92,13 @@ def _rank(item: pytest.Item) -> int:
     return next(
         (rank for rank, start in enumerate(LONGEST_FIRST) if item.nodeid.startswith(start)), len(LONGEST_FIRST)
     )
+
+
+@pytest.fixture(scope="session")
+def fresh_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A SQLite file as a first start leaves it, to copy for each test."""
+    from gateway_centre import make_database  # noqa: PLC0415 - it loads the gateway, which most tests do without
+
+    file = tmp_path_factory.mktemp("database") / "fresh.db"
+    asyncio.run(make_database(file))
+    return file

@@ -1,6 +1,5 @@
 """A gateway for each test, on a copy of one freshly made database."""
 
-import asyncio
 import shutil
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -8,16 +7,9 @@ from uuid import UUID
 
 import httpx
 import pytest
-from gateway_centre import EdgeCredentials, GatewayCentre, gateway_centre, make_database
+from gateway_centre import EdgeCredentials, GatewayCentre, gateway_centre
 
 from edgewright.ports.operators import Permission
-
-
-@pytest.fixture(scope="session")
-def fresh_database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file = tmp_path_factory.mktemp("database") / "fresh.db"
-    asyncio.run(make_database(file))
-    return file
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
 """Creating and changing a cluster is one use case, whichever door a wish comes through."""
 
-import asyncio
 import shutil
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -10,7 +9,6 @@ from uuid import UUID, uuid4
 
 import pytest
 from database_stores import ACTOR, Store, code_of, entry
-from gateway_centre import make_database
 from shared_statements import open_database
 
 from edgewright.application.configurations import (
@@ -72,17 +70,10 @@ class ConfigurationStage:
         self.checked.meanwhile = [write(number) for number in range(times)]
 
 
-@pytest.fixture(scope="module")
-def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file = tmp_path_factory.mktemp("database") / "fresh.db"
-    asyncio.run(make_database(file))
-    return file
-
-
 @pytest.fixture
-async def stage(fresh: Path, tmp_path: Path) -> AsyncIterator[ConfigurationStage]:
+async def stage(fresh_database: Path, tmp_path: Path) -> AsyncIterator[ConfigurationStage]:
     file = tmp_path / "edgewright.db"
-    shutil.copy(fresh, file)
+    shutil.copy(fresh_database, file)
     async with open_database(f"sqlite+aiosqlite:///{file}") as database:
         store, checked = Store.on(database), CheckedBodies()
         configurations = ClusterConfigurations(store.directory, store.wishes, store.config, checked)

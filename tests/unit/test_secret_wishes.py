@@ -1,6 +1,5 @@
 """A wish for secrets is checked, sealed and staged by one use case, which no gateway is part of."""
 
-import asyncio
 import shutil
 from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,7 +11,6 @@ from uuid import UUID, uuid4
 
 import pytest
 from database_stores import Store, code_of
-from gateway_centre import make_database
 from memory_git_server import MemoryGitServer
 from sealing_keys import certificate_pem, open_envelope, private_key
 from shared_statements import open_database
@@ -71,17 +69,10 @@ class WishStage:
         return await self.wishes.take(replace(self.row, **row), wish, before, read)
 
 
-@pytest.fixture(scope="module")
-def fresh(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    file = tmp_path_factory.mktemp("database") / "fresh.db"
-    asyncio.run(make_database(file))
-    return file
-
-
 @pytest.fixture
-async def stage(fresh: Path, tmp_path: Path) -> AsyncIterator[WishStage]:
+async def stage(fresh_database: Path, tmp_path: Path) -> AsyncIterator[WishStage]:
     file = tmp_path / "edgewright.db"
-    shutil.copy(fresh, file)
+    shutil.copy(fresh_database, file)
     async with open_database(f"sqlite+aiosqlite:///{file}") as database:
         store = Store.on(database)
         cluster = await store.create()
