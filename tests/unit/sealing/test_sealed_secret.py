@@ -28,7 +28,12 @@ from edgewright.sealing import (
     sealed_secret,
     total_plaintext_size,
 )
-from edgewright.sealing.sealed_secret import ANNOTATIONS_LIMIT, DOCUMENT_LIMIT, MANAGED_ANNOTATION
+from edgewright.sealing.sealed_secret import (
+    ANNOTATIONS_LIMIT,
+    DOCUMENT_LIMIT,
+    MANAGED_ANNOTATION,
+    SMALL_DOCUMENT,
+)
 from edgewright.sealing.yaml_document import load_document
 
 GOLDEN = Path(__file__).with_name("golden_sealed_secret.yaml")
@@ -378,7 +383,8 @@ def test_limits_of_a_file_are_those_that_the_documents_state() -> None:
     assert file * 1024 * 1024 - less * 1024 == DOCUMENT_LIMIT
 
 
-def test_a_file_that_is_read_tried_and_committed_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("size", [4, 3 * SMALL_DOCUMENT])
+def test_a_file_that_is_read_tried_and_committed_is_parsed_once(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: list[bytes] = []
 
     def counted(document: bytes) -> dict[str, Any]:
@@ -386,7 +392,7 @@ def test_a_file_that_is_read_tried_and_committed_is_parsed_once(monkeypatch: pyt
         return load_document(document)
 
     monkeypatch.setattr(sealed_secret, "load_document", counted)
-    before = put_values(None, SecretReference("press", "db"), {f"key-{uuid4()}": value("AgB1")})
+    before = put_values(None, SecretReference("press", "db"), {f"key-{uuid4()}": value("AgB1" * (size // 4))})
     for _ in range(2):
         assert "added" not in read_values(before)
         after = change_values(before, SecretReference("press", "db"), {"added": value("AgB2")})
