@@ -15,6 +15,11 @@ from bench.lines import TableLine, ms, seconds
 from bench.running_centre import running_centre
 
 IMPORTS = {"gateway": "import api.__main__", "worker": "import worker", "command": "import edgewright.cli.main"}
+TELL = """
+import time
+print(time.process_time(), open("/proc/self/statm").read().split()[1])
+"""
+"""Processor seconds, and resident pages."""
 TURNS = 5
 STARTS = 3
 
@@ -26,25 +31,18 @@ class ImportCost(NamedTuple):
     held: float
 
 
-class StartSide(NamedTuple):
-    """One version: what each program's imports cost, the best of all turns, and the quickest start."""
-
-    imports: dict[str, ImportCost]
-    started: float
-
-
 def start_lines(beside: Path | None) -> Iterator[TableLine]:
-    """``beside``: the files of another version; None: only this one is measured."""
+    """``beside``: another version's files, which have to run with the libraries of this one; None: it is alone."""
     sides = [Path.cwd(), *([beside] if beside is not None else [])]
-    here, *others = _measured(sides)
-    for program, cost in here.imports.items():
-        there = [other.imports[program] for other in others]
+    here, *others = _import_costs(sides)
+    for program, cost in here.items():
+        there = [other[program] for other in others]
         worked = [other.worked for other in there]
         yield _line(f"imports of the {program}, processor time", ms(cost.worked), cost.worked, worked, beside)
         held = [other.held for other in there]
         yield _line(f"imports of the {program}, memory", f"{cost.held:.0f} MB", cost.held, held, beside)
-    started = [other.started for other in others]
-    yield _line("`edgewright up`, a home that is there", seconds(here.started), here.started, started, beside)
+    started, *started_there = [_started(side) for side in sides]
+    yield _line("`edgewright up`, a home that is there", seconds(started), started, started_there, beside)
 
 
 def _line(measure: str, figure: str, here: float, there: list[float], beside: Path | None) -> TableLine:
@@ -54,27 +52,31 @@ def _line(measure: str, figure: str, here: float, there: list[float], beside: Pa
     return TableLine(measure, f"{figure}; ratio {there[0] / here:.2f}", f"({beside.name})", "no slower, no larger")
 
 
-def _measured(sides: list[Path]) -> list[StartSide]:
+def _import_costs(sides: list[Path]) -> list[dict[str, ImportCost]]:
+    """The best of all turns, for each version."""
     costs: list[dict[str, list[ImportCost]]] = [{program: [] for program in IMPORTS} for _ in sides]
     for _ in range(TURNS):
         for program, statement in IMPORTS.items():
             for side, of_side in zip(sides, costs, strict=True):
                 of_side[program].append(_imported(side, statement))
-    starts = [_started(side) for side in sides]
-    best = [{program: ImportCost(*map(min, zip(*each, strict=True))) for program, each in of.items()} for of in costs]
-    return [StartSide(imports, started) for imports, started in zip(best, starts, strict=True)]
+    return [{program: ImportCost(*map(min, zip(*each, strict=True))) for program, each in of.items()} for of in costs]
 
 
 def _imported(code: Path, statement: str) -> ImportCost:
-    """By a fresh process, which has its modules compiled already from the second turn on."""
-    process = subprocess.Popen(
-        [sys.executable, "-P", "-c", statement], cwd=code, env=os.environ | {"PYTHONPATH": str(code)}
-    )
-    _, status, used = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise SystemExit(f"`{statement}` failed in {code}")
-    return ImportCost(used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e6)
+    """By a fresh process, which has its modules compiled already from the second turn on.
+
+    It tells of itself: what the system tells of a process that has ended counts the memory of who started it, too.
+    """
+    told = subprocess.run(
+        [sys.executable, "-P", "-c", f"{statement}\n{TELL}"],
+        cwd=code,
+        env=os.environ | {"PYTHONPATH": str(code)},
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    ).stdout
+    worked, pages = map(float, told.split())
+    return ImportCost(worked, pages * os.sysconf("SC_PAGE_SIZE") / 1e6)
 
 
 def _started(code: Path) -> float:
