@@ -42,6 +42,7 @@ from api.routes import (
     flux,
     git,
     health,
+    image_registry,
     installation,
     progress,
     registration,
@@ -52,6 +53,7 @@ from api.routes import (
     webhook,
 )
 from edgewright import __version__
+from edgewright.adapters.agent_image.layout import ImageLayout
 from edgewright.adapters.database.engine.sole_gateway import sole_gateway
 from edgewright.adapters.database.engine.sqlite_engine import change_stamp
 from edgewright.adapters.git.http_backend import GitHttp
@@ -74,6 +76,7 @@ ROUTERS = tuple(
         registration,
         bootstrap,
         installation,
+        image_registry,
         flux,
         agent,
         secrets,
@@ -215,6 +218,8 @@ async def build(settings: Settings) -> AsyncIterator[FastAPI]:
                     door=settings.read_door(),
                     registry_mirror=settings.registry_mirror,
                     agent=_agent_pod(settings),
+                    images=ImageLayout(settings.agent_image_folder),
+                    agent_priority_class=settings.agent_priority_class,
                     credential_age=settings.credential_age,
                 ),
                 cors_origins=settings.allowed_origins,

@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated
+from urllib.parse import urlsplit
 
 from fastapi import Depends, Request
 
 from edgewright.bootstrap import AgentPod
 from edgewright.domain.reach import Door
+from edgewright.ports.agent_images import AgentImages
 from edgewright.ports.config_store import ConfigStore
 
 
@@ -21,7 +23,9 @@ class EdgeOffer:
         ca_bundle: PEM that edges verify ``external_url`` with; None: their own trust store.
         door: where edges are to reach the gateways; None: wherever they do.
         registry_mirror: ``host[:port][/folder]`` from which edges pull Flux's images; None: as Flux names them.
-        agent: what edges run the agent from; None: they get no agent.
+        agent: what edges run the agent from, as the settings say; None: the image that this gateway serves.
+        images: where that is; None: nowhere.
+        agent_priority_class: of its pods.
         credential_age: at which an edge is asked to replace a credential; None: at none.
     """
 
@@ -31,7 +35,18 @@ class EdgeOffer:
     door: Door | None = None
     registry_mirror: str | None = None
     agent: AgentPod | None = None
+    images: AgentImages | None = None
+    agent_priority_class: str | None = None
     credential_age: timedelta | None = None
+
+    def agent_pod(self) -> AgentPod | None:
+        """What edges that are attached now run the agent from; None: they get no agent."""
+        if self.agent is not None or self.images is None:
+            return self.agent
+        published, address = self.images.published(), urlsplit(self.external_url)
+        if published is None or address.path:  # a registry is found at the root of a host
+            return None
+        return AgentPod(published.reference(address.netloc), None, self.agent_priority_class)
 
 
 # Not plain functions: FastAPI runs those in threads.

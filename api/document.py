@@ -31,6 +31,7 @@ TAGS = [
     {"name": "verbs", "description": "What operators decide about a cluster that is under way."},
     {"name": "progress", "description": "How far clusters are, and what happened to them."},
     {"name": "bootstrap", "description": "How a Kubernetes cluster is attached."},
+    {"name": "agent image", "description": "The image of the agent, as container runtimes pull it."},
     {"name": "flux", "description": "The Flux that edges get."},
     {"name": "agent", "description": "What the agent on the edge says and is told."},
     {"name": "secrets", "description": "Sealed here, for one cluster; never read back."},

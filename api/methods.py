@@ -7,7 +7,10 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 
 class HeadFromGet:
-    """Wraps the application: HEAD is answered as GET is, without the body."""
+    """Wraps the application: HEAD is answered as GET is, without the body.
+
+    A route whose body is large finds ``headers_only`` in its scope, and need not read it.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -16,7 +19,7 @@ class HeadFromGet:
         if scope["type"] != "http" or scope["method"] != "HEAD":
             await self._app(scope, receive, send)
             return
-        asked, answered = {**scope, "method": "GET"}, False
+        asked, answered = {**scope, "method": "GET", "headers_only": True}, False
 
         async def receive_until_answered() -> Message:
             """A stream of events has no end but the client's."""

@@ -12,10 +12,12 @@ from api.config_writes import StoreRoom
 from api.gateway import Gateway
 from api.git_callers import GitRoom
 from api.git_guests import GitGuests
+from api.image_downloads import ImageDownloads
 from api.live import Live
 from api.operator_time import OperatorTime
 from api.presentation import LinkBases
 from api.routes.health import HealthRoom
+from api.routes.image_registry import RegistryRoom
 from api.routes.progress import ProgressRoom
 from api.routes.tokens import TokenRoom
 from api.routes.webhook import WebhookRoom
@@ -52,6 +54,7 @@ def furnish(app: FastAPI, gateway: Gateway, live: Live, access: Access) -> None:
     app.state.access = access
     app.state.config = gateway.ports.config
     app.state.offer = gateway.offer
+    app.state.registry_room = RegistryRoom(gateway.offer.images, ImageDownloads())
     statuses = EdgeStatusDoor(gateway.directory, gateway.ports.edge_reports, gateway.ports.config)
     app.state.agent_room = AgentRoom(
         access=access,

@@ -96,7 +96,7 @@ class Settings(BaseSettings):
     cors_origins: str = "*"
     """Origins whose pages may speak to the gateway, separated by commas; * for every origin, - for none."""
     agent_image: str | None = None
-    """Image that edges run the agent from, with a tag or digest; without one they get no agent."""
+    """Image that edges run the agent from, with a tag or digest; default: the one that this gateway serves."""
     agent_pull_secret: str | None = Field(default=None, max_length=253, pattern=_OBJECT_NAME)
     """Name of the Secret on edges with the registry's password, with which they pull that image; none by default."""
     agent_priority_class: str | None = Field(default=None, max_length=253, pattern=_OBJECT_NAME)
@@ -215,6 +215,11 @@ class Settings(BaseSettings):
     def effective_git_root(self) -> Path:
         """The folder of the bare repositories in force."""
         return self.git_root or self.home / "repositories"
+
+    @property
+    def agent_image_folder(self) -> Path:
+        """The folder of the image that a gateway of this home serves."""
+        return self.home / "agent-image"
 
     @property
     def allowed_origins(self) -> tuple[str, ...]:

@@ -81,7 +81,7 @@ async def bootstrap_script(
         before=hooks.get("before", ""),
         after=hooks.get("after", ""),
         **({"flux": flux.named, "flux_namespace": flux.namespace} if flux else {}),
-        agent=room.offer.agent,
+        agent=room.offer.agent_pod(),
     )
     return PlainTextResponse(
         await asyncio.to_thread(_rendered, room.offer.registry_mirror, meant, flux, wanted), headers=HEADERS

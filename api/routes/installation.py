@@ -46,13 +46,13 @@ async def flux_manifests(*, _cluster: Installed, config: TheConfig, offer: TheOf
 )
 async def agent_manifests(*, cluster: Installed, offer: TheOffer) -> Response:
     """Its account, its rights, its pod; 404 `agent_image_unset`."""
-    if offer.agent is None:
+    if (pod := offer.agent_pod()) is None:
         raise NotFound(
-            "This centre names no image of the agent.",
+            "This centre has no image of the agent.",
             code="agent_image_unset",
-            hint="Build and push one, and set EDGEWRIGHT_AGENT_IMAGE where the gateway runs.",
+            hint="Run `edgewright agent-image build` where the gateway runs, or set EDGEWRIGHT_AGENT_IMAGE there.",
         )
-    return _manifests(render_agent(offer.agent, namespace=cluster.spec.namespace))
+    return _manifests(render_agent(pod, namespace=cluster.spec.namespace))
 
 
 @router.get(

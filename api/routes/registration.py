@@ -53,13 +53,15 @@ async def new_registration_token(
     """Earlier unspent tokens die. Warns when the URL reaches nobody but this machine."""
     url, expires_at = await _issue(room, uuid, timedelta(seconds=wish.expires_in), operator)
     stored = await stored_flux(room.config)
+    agent = room.offer.agent_pod()
     line = RegistrationLine(
         url=url,
         command=bootstrap_line(url, ca_bundle=room.offer.ca_bundle),
         expires_at=expires_at,
         warning=_warning(room.offer),
         flux=stored[0].named if stored else None,
-        agent_image=room.offer.agent.image if room.offer.agent else None,
+        agent_image=agent.image if agent else None,
+        agent_image_served=agent is not None and room.offer.agent is None,
         ca_bundle=room.offer.ca_bundle,
     )
     return JSONResponse(as_json(line), headers=NO_STORE)

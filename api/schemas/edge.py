@@ -22,8 +22,9 @@ class RegistrationLine(Answer):
     """``command`` is the line to run where ``kubectl`` reaches the cluster; treat it like a password.
 
     ``flux``: what an edge without Flux gets; null: nothing. ``agent_image``: what its agent runs from; null: it gets
-    none, and is never *Available*. ``ca_bundle``: PEM to verify ``url`` with, which ``command`` carries, for whoever
-    fetches the script otherwise; null: what the machine trusts.
+    none, and is never *Available*. ``agent_image_served``: nodes pull that image from this gateway.
+    ``ca_bundle``: PEM to verify ``url`` with, which ``command`` carries, for whoever fetches the script otherwise;
+    null: what the machine trusts.
     """
 
     url: str
@@ -32,6 +33,7 @@ class RegistrationLine(Answer):
     warning: str | None = None
     flux: str | None = None
     agent_image: str | None = None
+    agent_image_served: bool = False
     ca_bundle: str | None = None
 
 

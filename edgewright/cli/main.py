@@ -8,7 +8,7 @@ import typer
 from pydantic import ValidationError
 
 from edgewright import __version__
-from edgewright.cli import admin, doctor, down, up
+from edgewright.cli import admin, agent_image, doctor, down, up
 from edgewright.cli.client_settings import ClientSettings
 from edgewright.cli.commands import (
     cluster_check_in,
@@ -70,6 +70,12 @@ app.add_typer(
     admin.app,
     name="admin",
     help="Set this machine's installation up, back it up, restore it.",
+    rich_help_panel=_HERE,
+)
+app.add_typer(
+    agent_image.app,
+    name="agent-image",
+    help="The agent's image: build it, see it, carry it to nodes.",
     rich_help_panel=_HERE,
 )
 app.add_typer(cluster, name="cluster", help="Commission, follow and delete clusters.", rich_help_panel=_GATEWAY)

@@ -1,0 +1,102 @@
+"""A registry of one repository, from which container runtimes pull the agent's image.
+
+It offers the pull part of the OCI distribution specification (https://github.com/opencontainers/distribution-spec).
+It is open: the image holds no secret, and a node that pulls it has no credential of Edgewright's.
+"""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Depends, Request
+from pydantic import BaseModel
+from starlette.responses import JSONResponse, Response
+
+from api.image_downloads import CountedFile, ImageDownloads
+from edgewright.errors import NotFound
+from edgewright.ports.agent_images import REPOSITORY, AgentImages
+
+DIGEST_HEADER = "Docker-Content-Digest"
+IN_REPOSITORY = f"/v2/{REPOSITORY}"
+_VERSION = {"Docker-Distribution-API-Version": "registry/2.0"}
+_FOREVER = {"Cache-Control": "public, max-age=31536000, immutable"}
+_BINARY: dict[str, Any] = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
+_JSON: dict[str, Any] = {
+    "application/vnd.oci.image.index.v1+json": {"schema": {"type": "object"}},
+    "application/vnd.oci.image.manifest.v1+json": {"schema": {"type": "object"}},
+}
+
+router = APIRouter(tags=["agent image"])
+
+
+@dataclass(frozen=True)
+class RegistryRoom:
+    """What the registry works with. ``images``: None where the gateway serves none."""
+
+    images: AgentImages | None
+    downloads: ImageDownloads
+
+
+class TagList(BaseModel):
+    """The tags of the repository: one, or none while no image has been built."""
+
+    name: str
+    tags: list[str]
+
+
+async def _room(request: Request) -> RegistryRoom:
+    room: RegistryRoom = request.app.state.registry_room
+    return room
+
+
+TheRegistry = Annotated[RegistryRoom, Depends(_room)]
+
+
+@router.get("/v2/", summary="Is this a registry?", response_model=dict[str, str])
+@router.get("/v2", include_in_schema=False)
+async def registry_version() -> Response:
+    """What a runtime asks first: an empty object says that it may go on without a login."""
+    return JSONResponse({}, headers=_VERSION)
+
+
+@router.get(f"{IN_REPOSITORY}/tags/list", summary="Tags of the agent's image", response_model=TagList)
+async def image_tags(room: TheRegistry) -> Response:
+    """The one tag that edges are told to pull; each build has another."""
+    published = room.images.published() if room.images else None
+    tags = TagList(name=REPOSITORY, tags=[published.tag] if published else [])
+    return JSONResponse(tags.model_dump(), headers=_VERSION)
+
+
+@router.get(
+    f"{IN_REPOSITORY}/manifests/{{reference}}",
+    summary="A manifest of the agent's image",
+    response_class=Response,
+    responses={200: {"description": "An index for a tag, a manifest for a digest.", "content": _JSON}},
+)
+async def image_manifest(reference: str, room: TheRegistry) -> Response:
+    """By tag or digest; 404 `manifest_unknown`."""
+    found = await asyncio.to_thread(room.images.manifest, reference) if room.images else None
+    if found is None:
+        raise NotFound("The agent's image has no such manifest.", code="manifest_unknown", hint=_HINT)
+    return Response(found.content, headers={**_VERSION, DIGEST_HEADER: found.digest}, media_type=found.media_type)
+
+
+@router.get(
+    f"{IN_REPOSITORY}/blobs/{{digest}}",
+    summary="A layer of the agent's image",
+    response_class=Response,
+    responses={200: {"description": "The bytes that the digest is of.", "content": _BINARY}},
+)
+async def image_blob(digest: str, request: Request, room: TheRegistry) -> Response:
+    """A layer or the configuration; parts of it with `Range`. 404 `blob_unknown`; 429 and 503 `image_busy`."""
+    path = await asyncio.to_thread(room.images.blob, digest) if room.images else None
+    if path is None:
+        raise NotFound("The agent's image has no such blob.", code="blob_unknown", hint=_HINT)
+    headers = {**_VERSION, **_FOREVER, DIGEST_HEADER: digest}
+    if request.scope.get("headers_only"):
+        size = (await asyncio.to_thread(path.stat)).st_size
+        return Response(headers={**headers, "Content-Length": str(size)}, media_type="application/octet-stream")
+    return CountedFile(path, room.downloads, headers=headers, media_type="application/octet-stream")
+
+
+_HINT = "`edgewright agent-image show` says which image this centre has now."

@@ -1,0 +1,339 @@
+"""An OCI image layout on disk: `oci-layout`, `index.json` and blobs named by their digests.
+
+The index is replaced in one step and refers to blobs that are already there, so whoever reads meanwhile sees either
+image whole. Specification: https://github.com/opencontainers/image-spec/blob/main/image-layout.md
+"""
+
+import fcntl
+import io
+import os
+import re
+import shutil
+import tarfile
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+from edgewright.adapters.agent_image.layers import sha256_of
+from edgewright.errors import Invalid, NotFound
+from edgewright.ports.agent_images import PublishedImage, StoredManifest
+
+INDEX_TYPE = "application/vnd.oci.image.index.v1+json"
+MANIFEST_TYPE = "application/vnd.oci.image.manifest.v1+json"
+CONFIG_TYPE = "application/vnd.oci.image.config.v1+json"
+LAYER_TYPE = "application/vnd.oci.image.layer.v1.tar+gzip"
+TAG = "org.opencontainers.image.ref.name"
+_NAME = "io.containerd.image.name"
+"""The annotation by which containerd, and what is built on it, names what it loads."""
+LARGEST_ARCHIVE = 512 * 1024 * 1024
+_MOST_FILES = 64
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
+_IN_LAYOUT = re.compile(r"(?:\./)?(?:oci-layout|index\.json|blobs/sha256/[0-9a-f]{64})")
+_MAKING = ".making-"
+_NOTE = "dev.edgewright.inputs."
+_MARK = b'{"imageLayoutVersion":"1.0.0"}'
+
+Digest = Annotated[str, Field(pattern=rf"^{_DIGEST.pattern}$")]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(frozen=True, alias_generator=to_camel, validate_by_name=True)
+
+
+class Platform(_Model):
+    """What an image runs on."""
+
+    architecture: str
+    os: str = "linux"
+
+
+class Descriptor(_Model):
+    """Names a blob; ``size`` in bytes."""
+
+    media_type: str
+    digest: Digest
+    size: int = Field(ge=0)
+    platform: Platform | None = None
+    annotations: dict[str, str] | None = None
+
+
+class Manifest(_Model):
+    """An image for one platform."""
+
+    schema_version: Literal[2] = 2
+    media_type: Literal["application/vnd.oci.image.manifest.v1+json"] = "application/vnd.oci.image.manifest.v1+json"
+    config: Descriptor
+    layers: list[Descriptor]
+
+
+class Index(_Model):
+    """An image for several platforms, of which a node takes its own."""
+
+    schema_version: Literal[2] = 2
+    media_type: Literal["application/vnd.oci.image.index.v1+json"] = "application/vnd.oci.image.index.v1+json"
+    manifests: list[Descriptor]
+
+
+@dataclass(frozen=True)
+class _Read:
+    """What the files of a layout say."""
+
+    image: PublishedImage
+    platforms: tuple[Descriptor, ...]
+    notes: Mapping[str, str]
+
+
+class ImageLayout:
+    """The layout in one folder, which need not exist."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._index = folder / "index.json"
+        self._state: tuple[tuple[int, int], _Read | None] | None = None
+
+    def published(self) -> PublishedImage | None:
+        """See ``AgentImages``; read again only when it was replaced."""
+        read = self._read()
+        return read.image if read else None
+
+    def manifest(self, reference: str) -> StoredManifest | None:
+        """See ``AgentImages``."""
+        if (read := self._read()) is None:
+            return None
+        types = {read.image.digest: INDEX_TYPE, **{one.digest: one.media_type for one in read.platforms}}
+        digest = read.image.digest if reference == read.image.tag else reference
+        path = self.blob(digest) if digest in types else None
+        return StoredManifest(path.read_bytes(), types[digest], digest) if path else None
+
+    def has(self, version: str, platform: Platform, note: str) -> bool:
+        """Whether an image of that version and platform is there, published with that note, with all its blobs."""
+        read = self._read()
+        if read is None or read.image.version != version or read.notes.get(_NOTE + platform.architecture) != note:
+            return False
+        try:
+            wanted = [digest for one in read.platforms if one.platform == platform for digest in self._digests(one)]
+        except Invalid:
+            return False
+        return bool(wanted) and all(self.blob(digest) for digest in wanted)
+
+    def blob(self, digest: str) -> Path | None:
+        """See ``AgentImages``."""
+        if _DIGEST.fullmatch(digest) is None:
+            return None
+        path = self._path(digest)
+        return path if path.is_file() else None
+
+    def work(self) -> "tempfile.TemporaryDirectory[str]":
+        """A folder on the layout's file system for what is being made."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        return tempfile.TemporaryDirectory(dir=self.folder, prefix=_MAKING)
+
+    @contextmanager
+    def changing(self) -> Iterator[None]:
+        """Nobody else builds or adds an image meanwhile: deleting old blobs would take theirs away."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / ".lock").open("wb") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            for left in self.folder.glob(f"{_MAKING}*"):  # by a process that was killed
+                shutil.rmtree(left, ignore_errors=True)
+            yield
+
+    def take_blob(self, file: Path, digest: str) -> None:
+        """Moves a file of the same file system into the layout, to stay there under its digest."""
+        target = self._path(digest)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        file.chmod(0o644)
+        _synchronise(file)
+        file.replace(target)
+
+    def add_document(self, document: BaseModel, media_type: str) -> Descriptor:
+        """Stores a manifest, an index or a configuration."""
+        content = as_json(document)
+        with self.work() as work:
+            made = Path(work) / "document"
+            made.write_bytes(content)
+            self.take_blob(made, digest := sha256_of(content))
+        return Descriptor(media_type=media_type, digest=digest, size=len(content))
+
+    def publish(self, version: str, images: Sequence[Descriptor], notes: Mapping[str, str]) -> PublishedImage:
+        """Makes these the image of their platforms. Those of other platforms stay, if they are of the same version.
+
+        Blobs of no image are deleted afterwards.
+
+        Args:
+            notes: architecture -> what ``has`` compares. It is no part of the image and of its digest.
+        """
+        before = self._read()
+        if before is not None and before.image.version != version:
+            before = None
+        platforms = [one.platform for one in images]
+        kept = [one for one in before.platforms if one.platform not in platforms] if before else []
+        told = {_NOTE + architecture: note for architecture, note in notes.items()}
+        noted = {key: note for key, note in (before.notes if before else {}).items() if key.startswith(_NOTE)} | told
+        order = sorted([*kept, *images], key=lambda one: one.platform.architecture if one.platform else "")
+        index = self.add_document(Index(manifests=order), INDEX_TYPE)
+        outer = index.model_copy(update={"annotations": noted | {TAG: version}})
+        with self.work() as work:
+            _write(Path(work) / "oci-layout", _MARK, self.folder)
+            _write(Path(work) / self._index.name, as_json(Index(manifests=[outer])), self.folder)
+        _synchronise(self.folder)
+        if (read := self._read()) is None:
+            raise _invalid("what has just been written cannot be read")
+        self._prune(read)
+        return read.image
+
+    def save(self, target: Path, reference: str) -> PublishedImage:
+        """Writes the image as an archive that containerd, k3s, kind, k3d, podman and docker load.
+
+        Args:
+            reference: what they are to call the image.
+
+        Raises:
+            NotFound: code ``agent_image_unset``: none has been built.
+        """
+        if (read := self._read()) is None:
+            raise NotFound("No image of the agent has been built here.", code="agent_image_unset")
+        index = self._path(read.image.digest)
+        outer = Descriptor(
+            media_type=INDEX_TYPE,
+            digest=read.image.digest,
+            size=index.stat().st_size,
+            annotations={TAG: read.image.version, _NAME: reference},
+        )
+        with self.work() as work:
+            made = Path(work) / "archive"
+            with tarfile.open(made, "w", format=tarfile.PAX_FORMAT) as archive:
+                _add(archive, "oci-layout", _MARK)
+                _add(archive, "index.json", as_json(Index(manifests=[outer])))
+                for digest in sorted({read.image.digest, *self._checked(read.platforms)}):
+                    _add(archive, f"blobs/{digest.replace(':', '/')}", self._path(digest).read_bytes())
+            shutil.move(made, target)
+        return read.image
+
+    def load(self, source: Path) -> PublishedImage:
+        """Takes the images in an archive that ``save`` has written, each for its platform.
+
+        Raises:
+            Invalid: code ``image_invalid``: no such archive, too large, or a blob that does not have its digest.
+        """
+        with self.changing(), self.work() as work:
+            extracted = ImageLayout(Path(work))
+            _extract(source, extracted.folder)
+            read = extracted._read()
+            if read is None or not read.image.platforms:
+                raise _invalid("it is not one that this command has made")
+            for digest in extracted._checked(read.platforms):
+                self.take_blob(extracted._path(digest), digest)
+            return self.publish(read.image.version, read.platforms, {})
+
+    def _checked(self, images: Iterable[Descriptor]) -> list[str]:
+        """The digests of all blobs of some images, each read and compared.
+
+        Raises:
+            Invalid: code ``image_invalid``: one is not there, or is something else.
+        """
+        digests = []
+        for image in images:
+            for digest in self._digests(image):
+                path = self.blob(digest)
+                if path is None or sha256_of(path.read_bytes()) != digest:
+                    raise _invalid(f"the blob {digest} is missing or damaged")
+                digests.append(digest)
+        return digests
+
+    def _read(self) -> _Read | None:
+        """What the files say; None if they are no image of ours."""
+        try:
+            state = self._index.stat()
+        except FileNotFoundError:
+            return None
+        key = (state.st_mtime_ns, state.st_ino)
+        if self._state is None or self._state[0] != key:
+            self._state = key, self._read_anew()
+        return self._state[1]
+
+    def _read_anew(self) -> _Read | None:
+        try:
+            [outer] = Index.model_validate_json(self._index.read_bytes()).manifests
+            platforms = tuple(Index.model_validate_json(self._path(outer.digest).read_bytes()).manifests)
+        except (OSError, ValueError):
+            return None
+        notes = outer.annotations or {}
+        if not (version := notes.get(TAG)):
+            return None
+        names = tuple(f"{one.platform.os}/{one.platform.architecture}" for one in platforms if one.platform)
+        return _Read(PublishedImage(version=version, digest=outer.digest, platforms=names), platforms, notes)
+
+    def _prune(self, read: _Read) -> None:
+        needed = {read.image.digest, *(digest for image in read.platforms for digest in self._digests(image))}
+        for path in (self.folder / "blobs" / "sha256").glob("*"):
+            if f"sha256:{path.name}" not in needed:
+                with suppress(FileNotFoundError):
+                    path.unlink()
+
+    def _digests(self, image: Descriptor) -> list[str]:
+        try:
+            manifest = Manifest.model_validate_json(self._path(image.digest).read_bytes())
+        except (OSError, ValidationError):
+            raise _invalid(f"the manifest {image.digest} is missing or damaged") from None
+        return [image.digest, manifest.config.digest, *(layer.digest for layer in manifest.layers)]
+
+    def _path(self, digest: str) -> Path:
+        return self.folder / "blobs" / Path(*digest.split(":", 1))
+
+
+def as_json(document: BaseModel) -> bytes:
+    """A document as it is stored and digested."""
+    return document.model_dump_json(by_alias=True, exclude_none=True).encode()
+
+
+def _extract(source: Path, folder: Path) -> None:
+    """Unpacks the files of a layout, and nothing else that an archive may hold."""
+    try:
+        with tarfile.open(source) as archive:
+            members = [one for one in archive.getmembers() if one.isfile() and _IN_LAYOUT.fullmatch(one.name)]
+            if len(members) > _MOST_FILES or sum(member.size for member in members) > LARGEST_ARCHIVE:
+                raise _invalid(f"it holds more than {LARGEST_ARCHIVE // 1024**2} MiB or {_MOST_FILES} files")
+            for member in members:
+                target, content = folder / member.name, archive.extractfile(member)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                with target.open("wb") as stream:
+                    shutil.copyfileobj(content, stream)  # type: ignore[arg-type] # files have content
+    except (tarfile.TarError, EOFError) as error:
+        raise _invalid("it is no tar archive, or not all of it") from error
+
+
+def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
+    entry = tarfile.TarInfo(name)
+    entry.size = len(content)
+    archive.addfile(entry, io.BytesIO(content))
+
+
+def _write(made: Path, content: bytes, folder: Path) -> None:
+    """Puts a file into a folder, whole."""
+    made.write_bytes(content)
+    made.chmod(0o644)
+    _synchronise(made)
+    made.replace(folder / made.name)
+
+
+def _invalid(why: str) -> Invalid:
+    return Invalid(
+        f"The archive does not hold an image of the agent: {why}.",
+        code="image_invalid",
+        hint="Make one with `edgewright agent-image build --output FILE` on a machine like the edges' nodes.",
+    )
+
+
+def _synchronise(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
