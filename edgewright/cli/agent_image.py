@@ -116,6 +116,11 @@ class BackgroundBuild:
         )
         Thread(target=self._wait, name="agent-image", daemon=True).start()
 
+    @property
+    def has_ended(self) -> bool:
+        """Whether its process is gone."""
+        return self._process is not None and self._process.poll() is not None
+
     def stop(self) -> None:
         """Ends it if it has not ended; the next start begins anew."""
         self._stopped = True

@@ -6,12 +6,13 @@ namespace), in the environment that the image names, and sees none of this machi
 
 import json
 import os
+import queue
 import re
 import shutil
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -25,7 +26,9 @@ import edgewright
 from edgewright import __version__
 from edgewright.adapters.agent_image.build import build_image
 from edgewright.adapters.agent_image.layout import ImageLayout
+from edgewright.cli.agent_image import BackgroundBuild
 from edgewright.ports.agent_images import PublishedImage
+from edgewright.settings import Settings
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -226,6 +229,40 @@ def test_the_command_line_says_what_is_wrong_with_a_file(tmp_path: Path) -> None
         refused = cli(tmp_path / "home", "add", str(tmp_path / file))
         assert refused.returncode == code, refused.stderr
         assert "Traceback" not in refused.stderr
+
+
+def _told(build: Callable[[Callable[[str], None]], BackgroundBuild]) -> str:
+    """What a build in the background says in the end."""
+    told: queue.Queue[str] = queue.Queue()
+    build(told.put).start()
+    return told.get(timeout=240)
+
+
+def test_up_builds_it_in_the_background_and_tells_its_name(
+    home: Path, image: PublishedImage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("EDGEWRIGHT_HOME", raising=False)
+    settings = Settings(home=home, external_url="https://centre.example.com:8484")
+    told = _told(lambda tell: BackgroundBuild(settings, tell))
+    assert told == f"centre.example.com:8484/edgewright/agent:{image.tag}"
+
+
+def test_a_build_that_fails_says_why_and_what_follows(tmp_path: Path) -> None:
+    (home := tmp_path / "home").mkdir()
+    (home / "agent-image").write_text("in the way")
+    told = _told(lambda tell: BackgroundBuild(Settings(home=home), tell))
+    assert told.startswith("could not be built: ") and told.endswith("Without it, edges get no agent.")
+    assert "agent-image" in told and "Traceback" not in told
+
+
+def test_a_build_that_is_stopped_says_nothing_and_leaves_no_process(tmp_path: Path) -> None:
+    told: list[str] = []
+    build = BackgroundBuild(Settings(home=tmp_path / "home"), told.append)
+    build.start()
+    build.stop()
+    build.stop()
+    assert told == []
+    assert build.has_ended
 
 
 def _kubeconfig(url: str) -> dict[str, Any]:
