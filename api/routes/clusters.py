@@ -99,9 +99,9 @@ async def create_cluster(
 
 @router.get("/v1/cluster/{uuid}", summary="Show a cluster", response_model=ClusterBody)
 async def get_cluster(*, uuid: UUID, _operator: Reader, room: TheClusterRoom) -> Response:
-    """Everything about one cluster. `ETag` is the revision of its configuration entry. *Synced* is true only if the
-    repository has the present configuration at this moment, and the edge what the repository holds; a repository that
-    cannot be read within a second contradicts nobody."""
+    """Everything about one cluster. `ETag` is the revision of its configuration and settings. *Synced* is true only
+    if the repository has the present configuration at this moment, and the edge what the repository holds; a
+    repository that cannot be read within a second contradicts nobody."""
     return await shown(room, await open_cluster(room, uuid))
 
 
@@ -114,8 +114,9 @@ async def patch_cluster(
     request: Request,
     room: TheClusterRoom,
 ) -> Response:
-    """JSON merge patch. Honours `If-Match`. Changed files are committed; the cluster stays ready. 422
-    `values_misfit`: the schema of the chart does not take the values."""
+    """JSON merge patch. Changed files are committed; the cluster stays ready. Honours `If-Match`, with the `ETag` of
+    the cluster or of its configuration entry. 422 `values_misfit`: the schema of the chart does not take the values.
+    """
     row = await room.configurations.change(
         uuid,
         wish.model_dump(mode="json", exclude_unset=True),
@@ -220,7 +221,7 @@ def _outcome(room: ClusterRoom, row: ClusterRow, status: int) -> RememberedAnswe
 
 
 def _etag(row: ClusterRow) -> dict[str, str]:
-    return {"ETag": quoted(row.spec_etag)} if row.spec_etag else {}
+    return {"ETag": quoted(row.revision)} if row.revision else {}
 
 
 def duration(text: str, *, where: str, longest: timedelta = LONGEST_DEADLINE) -> timedelta:

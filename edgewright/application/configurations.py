@@ -24,6 +24,7 @@ SETTINGS_FIELDS = frozenset({"labels", "accept", "lease_seconds", "check_in"})
 DECIDING = ("chart", "values")
 """Fields of a configuration or a Helm chart template without whose change nothing is checked anew."""
 PATCH_ATTEMPTS = 5
+ANY_REVISION = "*"
 
 Answer = TypeVar("Answer")
 
@@ -139,13 +140,14 @@ class ClusterConfigurations:
         Raises:
             Invalid: ``chart_unknown``, ``schema_violation``, ``values_misfit``.
             Conflict: ``deleting``; ``removed``, unless only settings change.
-            PreconditionFailed: the entry is another one than the caller has named.
+            PreconditionFailed: the cluster has another revision than the caller has named, or its entry has.
         """
 
         async def attempt() -> ClusterRow:
             return await self._change(cluster, patch, actor=actor, precondition=precondition)
 
-        return await (attempt() if precondition.match is not None else despite_races(attempt))
+        names_one = precondition.match is not None and ANY_REVISION not in precondition.match
+        return await (attempt() if names_one else despite_races(attempt))
 
     async def _change(
         self, cluster: UUID, patch: Mapping[str, Any], *, actor: str, precondition: Precondition
@@ -170,13 +172,21 @@ class ClusterConfigurations:
             entry_patch["namespace"] = EDGEWRIGHT_NAMESPACE
         body = _merged(entry.body, entry_patch)
         await self.chart_values.check_configuration(cluster, body)
-        held = precondition if precondition.match is not None else Precondition(match=frozenset({entry.etag}))
+        present = {entry.etag, ANY_REVISION} | ({row.revision} if row.spec_etag == entry.etag else set())
+        named = present & (precondition.match or {ANY_REVISION})
+        if not named:
+            raise PreconditionFailed(
+                f"Somebody has changed {row.spec.name} since the revision that If-Match names.",
+                hint="Read it again, then change it.",
+            )
+        decided = row.settings if settings is not None or row.revision in named else None
         written = await self.wishes.write_configuration(
             cluster,
             body,
             actor=actor,
             settings=None if settings is None else settings_of(settings),
-            precondition=held,
+            precondition=Precondition(match=frozenset({entry.etag})),
+            seen_settings=decided,
         )
         return written.row
 

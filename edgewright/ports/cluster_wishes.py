@@ -26,6 +26,7 @@ class ClusterWishes(Protocol):
         actor: str,
         settings: ClusterSettings | None = None,
         precondition: Precondition = ALWAYS,
+        seen_settings: ClusterSettings | None = None,
         create_object: bool = False,
     ) -> Written:
         """Writes the configuration entry: creates, changes or recreates the cluster.
@@ -33,6 +34,7 @@ class ClusterWishes(Protocol):
         Args:
             body: checked against the JSON Schema of the Application.
             settings: written to *Edgewright cluster settings* in the same transaction, if given.
+            seen_settings: what the caller has decided upon; None: whatever they are.
             create_object: registers the object under class *Edge cluster* (REST does, the Config Store does not).
 
         Raises:
@@ -42,7 +44,7 @@ class ClusterWishes(Protocol):
                 ``deleting`` (a deletion is under way); ``wrong_class``.
             NotFound: ``object_unknown`` unless ``create_object``; ``chart_unknown``: ``chart`` names no template
                 (Invalid, ``where`` ``/chart``).
-            PreconditionFailed.
+            PreconditionFailed: also when the settings are not ``seen_settings`` any more.
         """
 
     async def write_settings(

@@ -1,5 +1,6 @@
 """The ``clusters`` row: what is wanted, who asked for it, and what the workflow last published."""
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -20,6 +21,7 @@ from edgewright.domain.cluster import (
 )
 from edgewright.domain.edge_status import EdgeStatus
 from edgewright.domain.ended import Purge
+from edgewright.domain.json import canonical_json
 from edgewright.domain.kubernetes_names import StoredPlace
 from edgewright.domain.projection import Projection
 from edgewright.domain.reach import Reach
@@ -94,6 +96,13 @@ class ClusterRow:
     secrets_commit: CommitId = ""
     rendered_commit: CommitId = ""
     rendered_digest: str | None = None
+
+    @property
+    def revision(self) -> str | None:
+        """What changes with each change of configuration or settings; None while there is no configuration entry."""
+        if self.spec_etag is None:
+            return None
+        return f"{self.spec_etag}-{hashlib.sha256(canonical_json(self.settings.entry())).hexdigest()[:12]}"
 
 
 @dataclass(frozen=True)

@@ -185,3 +185,41 @@ async def test_only_a_race_is_run_again() -> None:
 
     assert await code_of(despite_races(attempt)) == "wrong"
     assert tried == 1
+
+
+async def test_settings_that_others_change_meanwhile_are_kept(stage: ConfigurationStage) -> None:
+    row = await stage.create()
+
+    async def label() -> None:
+        stage.checked.meanwhile = []
+        await stage.change(row.uuid, {"labels": {"theirs": "1"}})
+
+    stage.checked.meanwhile = [label]
+    changed = await stage.change(row.uuid, {"labels": {"ours": "1"}})
+    assert changed.settings.labels == {"line": "4", "theirs": "1", "ours": "1"}
+
+
+async def test_a_revision_is_that_of_configuration_and_settings(stage: ConfigurationStage) -> None:
+    row = await stage.create()
+    assert (await stage.change(row.uuid, {"labels": {"line": "4"}})).revision == row.revision, "nothing has changed"
+    labelled = await stage.change(row.uuid, {"labels": {"line": "5"}}, match=row.revision)
+    assert (labelled.spec_etag, labelled.revision == row.revision) == (row.spec_etag, False)
+    written = await stage.change(row.uuid, {"values": {"a": 1}}, match=labelled.spec_etag)
+    for stale in (row.revision, labelled.revision, row.spec_etag):
+        with pytest.raises(PreconditionFailed):
+            await stage.change(row.uuid, {"labels": {"line": "6"}}, match=stale)
+    assert (await stage.change(row.uuid, {"labels": {"line": "6"}}, match=written.revision)).settings.labels == {
+        "line": "6"
+    }
+
+
+async def test_a_named_revision_holds_until_the_change_is_written(stage: ConfigurationStage) -> None:
+    row = await stage.create()
+
+    async def label() -> None:
+        stage.checked.meanwhile = []
+        await stage.change(row.uuid, {"labels": {"theirs": "1"}})
+
+    stage.checked.meanwhile = [label]
+    with pytest.raises(PreconditionFailed):
+        await stage.change(row.uuid, {"values": {"ours": 1}}, match=row.revision)

@@ -18,6 +18,7 @@ from edgewright.adapters.database.clusters.configuration_writes import (
     leave_hardware,
     refuse_leaving,
     refuse_other_name,
+    refuse_other_settings,
     settings_columns,
 )
 from edgewright.adapters.database.clusters.deletion_writes import delete_cluster, under_way
@@ -75,6 +76,7 @@ class SqlClusterWishes:
         actor: str,
         settings: ClusterSettings | None = None,
         precondition: Precondition = ALWAYS,
+        seen_settings: ClusterSettings | None = None,
         create_object: bool = False,
     ) -> Written:
         documents: dict[UUID, Any] = {APP_CLUSTER_CONFIGURATION: body}
@@ -83,7 +85,7 @@ class SqlClusterWishes:
         await self._schemas.check_all(documents)
         spec = await asyncio.to_thread(spec_from, body)
         check_cluster_name(spec.name)
-        order = ConfigurationWrite(cluster, body, spec, settings, precondition, create_object, actor)
+        order = ConfigurationWrite(cluster, body, spec, settings, precondition, seen_settings, create_object, actor)
         return await self._carry_out(order)
 
     @again_after_collision
@@ -97,6 +99,7 @@ class SqlClusterWishes:
             refuse_leaving(row)
             before = await read_entry(connection, APP_CLUSTER_CONFIGURATION, order.cluster)
             check_precondition(order.precondition, before)
+            refuse_other_settings(row, order.seen_settings)
             return await change_cluster(connection, at, order, row, before)
 
     async def write_settings(

@@ -54,7 +54,7 @@ from edgewright.domain.wellknown import (
     APP_HELM_CHART_TEMPLATE,
     CLASS_EDGE_CLUSTER,
 )
-from edgewright.errors import Conflict, Invalid
+from edgewright.errors import Conflict, Invalid, PreconditionFailed
 from edgewright.ports.clusters import Written
 from edgewright.ports.config_store import Entry, Precondition
 
@@ -68,6 +68,7 @@ class ConfigurationWrite:
     spec: ClusterSpec
     settings: ClusterSettings | None
     precondition: Precondition
+    seen_settings: ClusterSettings | None
     create_object: bool
     actor: str
 
@@ -178,6 +179,14 @@ def refuse_other_name(row: ClusterRecord, spec: ClusterSpec) -> None:
             code="name_immutable",
             hint="Create a new cluster for the new name.",
             where="/name",
+        )
+
+
+def refuse_other_settings(row: ClusterRecord, seen: ClusterSettings | None) -> None:
+    """Raises ``PreconditionFailed`` if the settings are not those that somebody has decided upon."""
+    if seen is not None and ClusterSettings.model_validate(row.settings) != seen:
+        raise PreconditionFailed(
+            "The settings of the cluster have changed meanwhile.", hint="Read it again, then change it."
         )
 
 
