@@ -3,7 +3,6 @@
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Annotated
-from uuid import UUID
 
 from fastapi import Depends, Request
 
@@ -21,11 +20,13 @@ from api.auth import (
 )
 from api.bodies import charge_bodies
 from api.dependencies import EdgeOffer
+from api.known_names import NameOrUuid, known_cluster
 from api.log_context import about_cluster
 from api.nudges import Nudges
 from edgewright.application.lookup import open_cluster
 from edgewright.domain.cluster import Desired, TokenState
 from edgewright.domain.credentials import REGISTRATION_PREFIX
+from edgewright.domain.names import spelled_uuid
 from edgewright.errors import Forbidden, Unauthenticated
 from edgewright.ports.cluster_directory import ClusterDirectory
 from edgewright.ports.clusters import ClusterRow
@@ -130,7 +131,7 @@ def _refuse_dead(token: RegistrationToken) -> None:
         raise Forbidden(_REASONS[token.state], code=f"token_{token.state.value}", hint=FRESH_LINE)
 
 
-async def installer_door(uuid: UUID, request: Request, access: TheAccess, room: TheAdmissionRoom) -> ClusterRow:
+async def installer_door(uuid: NameOrUuid, request: Request, access: TheAccess, room: TheAdmissionRoom) -> ClusterRow:
     """A cluster, for whoever installs something on it: its registration token, its own credentials, an operator.
 
     Raises:
@@ -143,17 +144,17 @@ async def installer_door(uuid: UUID, request: Request, access: TheAccess, room: 
     caller = await identify(request, access)
     if not isinstance(caller, EdgeCaller):
         require(caller, Permission.READ)
-        return await open_cluster(room, uuid)
-    if caller.cluster != uuid:
+        return await open_cluster(room, await known_cluster(room.directory, uuid))
+    if caller.cluster != spelled_uuid(uuid):
         raise Forbidden("A cluster installs nothing of another one.", code="cluster_foreign")
     return require_active(caller).row
 
 
 async def _registrant(
-    request: Request, access: Access, directory: ClusterDirectory, uuid: UUID, text: str
+    request: Request, access: Access, directory: ClusterDirectory, uuid: str, text: str
 ) -> ClusterRow:
     try:
-        _, row = await admit(request, access, directory, str(uuid), text)
+        _, row = await admit(request, access, directory, uuid, text)
     except Forbidden as error:
         if error.code == "token_wrong":
             raise Unauthenticated(error.detail, hint=error.hint) from None

@@ -10,6 +10,7 @@ from fastapi import Depends, Request
 from edgewright.bootstrap import AgentPod
 from edgewright.domain.reach import Door
 from edgewright.ports.agent_images import AgentImages
+from edgewright.ports.cluster_directory import ClusterDirectory
 from edgewright.ports.config_store import ConfigStore
 
 
@@ -58,6 +59,12 @@ async def config_of(request: Request) -> ConfigStore:
     return config
 
 
+async def directory_of(request: Request) -> ClusterDirectory:
+    """How clusters are found."""
+    directory: ClusterDirectory = request.app.state.directory
+    return directory
+
+
 async def offer_of(request: Request) -> EdgeOffer:
     """What edges are told and given."""
     offer: EdgeOffer = request.app.state.offer
@@ -65,4 +72,5 @@ async def offer_of(request: Request) -> EdgeOffer:
 
 
 TheConfig = Annotated[ConfigStore, Depends(config_of)]
+TheDirectory = Annotated[ClusterDirectory, Depends(directory_of)]
 TheOffer = Annotated[EdgeOffer, Depends(offer_of)]

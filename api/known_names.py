@@ -1,7 +1,13 @@
-"""Applications and classes that requests name: one that nobody has registered is unknown, not empty."""
+"""What requests name: clusters, by UUID or name; Applications and classes, where an unregistered one is unknown."""
 
+from typing import Annotated
 from uuid import UUID
 
+from fastapi import Depends, Path
+
+from api.dependencies import TheDirectory
+from api.log_context import about_cluster
+from edgewright.domain.names import CLUSTER_NAME, spelled_uuid
 from edgewright.domain.wellknown import (
     APP_INSTALLATION,
     APP_OBJECT_REGISTRATION,
@@ -10,9 +16,47 @@ from edgewright.domain.wellknown import (
     SAME_CLASSES,
 )
 from edgewright.errors import NotFound
+from edgewright.ports.cluster_directory import ClusterDirectory
 from edgewright.ports.config_store import ConfigStore
 
 _OURS = APPLICATIONS.keys() | {APP_INSTALLATION}
+
+
+async def known_cluster(directory: ClusterDirectory, text: str) -> UUID:
+    """The cluster that a UUID or a name, whatever the case, means.
+
+    A text in the form of a UUID is never a name. A UUID is not looked up: whatever is asked of it will tell.
+
+    Raises:
+        NotFound: code ``cluster_unknown``: no cluster has that name, or only deleted ones had it.
+    """
+    uuid = spelled_uuid(text)
+    if uuid is not None:
+        return uuid
+    found = await directory.find(text) if CLUSTER_NAME.fullmatch(text) else None
+    if found is None:
+        raise NotFound(
+            "There is no cluster with that name.",
+            code="cluster_unknown",
+            hint="edgewright cluster list shows all clusters. Name a deleted one by its UUID.",
+        )
+    return found
+
+
+NameOrUuid = Annotated[str, Path(description="UUID or name of the cluster.")]
+
+
+async def cluster_of_path(uuid: NameOrUuid, directory: TheDirectory) -> UUID:
+    """The cluster that the path of a request names; the log lines of the request name it from here on.
+
+    A route declares it behind its door: a caller who may not ask learns no names.
+    """
+    found = await known_cluster(directory, uuid)
+    about_cluster(found)
+    return found
+
+
+KnownCluster = Annotated[UUID, Depends(cluster_of_path)]
 
 
 async def known_application(config: ConfigStore, app: UUID) -> UUID:

@@ -53,6 +53,7 @@ def furnish(app: FastAPI, gateway: Gateway, live: Live, access: Access) -> None:
     app.state.live = live
     app.state.access = access
     app.state.config = gateway.ports.config
+    app.state.directory = gateway.directory
     app.state.offer = gateway.offer
     app.state.registry_room = RegistryRoom(gateway.offer.images, ImageDownloads())
     statuses = EdgeStatusDoor(gateway.directory, gateway.ports.edge_reports, gateway.ports.config)

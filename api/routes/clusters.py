@@ -3,7 +3,6 @@
 import re
 from datetime import timedelta
 from typing import Annotated
-from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request
 from pydantic import BeforeValidator
@@ -13,6 +12,7 @@ from api.auth import ClusterOperator, Reader, actor_of
 from api.bodies import ENTRY_JSON, JsonBody
 from api.cluster_room import ClusterRoom, TheClusterRoom
 from api.idempotency import RememberedAnswer, as_json, first_answer, once_of
+from api.known_names import KnownCluster
 from api.log_context import about_cluster
 from api.preconditions import precondition_of, quoted
 from api.presentation import cluster_body, summary_body
@@ -98,7 +98,7 @@ async def create_cluster(
 
 
 @router.get("/v1/cluster/{uuid}", summary="Show a cluster", response_model=ClusterBody)
-async def get_cluster(*, uuid: UUID, _operator: Reader, room: TheClusterRoom) -> Response:
+async def get_cluster(*, _operator: Reader, uuid: KnownCluster, room: TheClusterRoom) -> Response:
     """Everything about one cluster. `ETag` is the revision of its configuration and settings. *Synced* is true only
     if the repository has the present configuration at this moment, and the edge what the repository holds; a
     repository that cannot be read within a second contradicts nobody."""
@@ -108,8 +108,8 @@ async def get_cluster(*, uuid: UUID, _operator: Reader, room: TheClusterRoom) ->
 @router.patch("/v1/cluster/{uuid}", summary="Change a cluster", response_model=ClusterBody)
 async def patch_cluster(
     *,
-    uuid: UUID,
     operator: ClusterOperator,
+    uuid: KnownCluster,
     wish: Annotated[ClusterPatch, Depends(JsonBody(ClusterPatch, limits=ENTRY_JSON))],
     request: Request,
     room: TheClusterRoom,
@@ -130,8 +130,8 @@ async def patch_cluster(
 @router.delete("/v1/cluster/{uuid}", status_code=202, summary="Delete a cluster", response_model=ClusterBody)
 async def delete_cluster(
     *,
-    uuid: UUID,
     operator: ClusterOperator,
+    uuid: KnownCluster,
     request: Request,
     room: TheClusterRoom,
     force: Annotated[bool, Query(description="Does not wait for the edge.")] = False,
@@ -165,7 +165,7 @@ async def delete_cluster(
 
 
 @router.post("/v1/cluster/{uuid}/undelete", summary="Take a deletion back", response_model=ClusterBody)
-async def undelete_cluster(*, uuid: UUID, operator: ClusterOperator, room: TheClusterRoom) -> Response:
+async def undelete_cluster(*, operator: ClusterOperator, uuid: KnownCluster, room: TheClusterRoom) -> Response:
     """Possible until the removal commit; 409 `too_late` after it."""
     row = await room.wishes.undelete(uuid, actor=actor_of(operator))
     await room.nudges.nudge(uuid)
@@ -177,8 +177,8 @@ async def undelete_cluster(*, uuid: UUID, operator: ClusterOperator, room: TheCl
 )
 async def recreate_cluster(
     *,
-    uuid: UUID,
     operator: ClusterOperator,
+    uuid: KnownCluster,
     wish: Annotated[Recreation, Depends(JsonBody(Recreation, limits=ENTRY_JSON, optional=True))],
     request: Request,
     room: TheClusterRoom,

@@ -6,7 +6,6 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated, Any
-from uuid import UUID
 
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import JSONResponse, Response
@@ -14,6 +13,7 @@ from starlette.responses import JSONResponse, Response
 from api.auth import Reader
 from api.event_streams import EventStreams
 from api.idempotency import as_json
+from api.known_names import KnownCluster
 from api.preconditions import not_modified, quoted
 from api.presentation import says_ready
 from api.problems import answer_error
@@ -66,7 +66,7 @@ TheProgressRoom = Annotated[ProgressRoom, Depends(progress_room_of)]
     response_model=dict[str, Any],
     responses={304: {"description": "It has the revision that `If-None-Match` names."}},
 )
-async def setup_status(*, uuid: UUID, _operator: Reader, request: Request, room: TheProgressRoom) -> Response:
+async def setup_status(*, _operator: Reader, uuid: KnownCluster, request: Request, room: TheProgressRoom) -> Response:
     """`ready: true` when the cluster is commissioned. 404 for an unknown or removed one, 410 for a deleted one.
 
     Honours `If-None-Match`.
@@ -89,8 +89,8 @@ async def setup_status(*, uuid: UUID, _operator: Reader, request: Request, room:
 )
 async def ready(
     *,
-    uuid: UUID,
     _operator: Reader,
+    uuid: KnownCluster,
     request: Request,
     room: TheProgressRoom,
     wait: Annotated[float, Query(ge=0, le=LONGEST_WAIT, description="Seconds.")] = 0.0,
@@ -114,8 +114,8 @@ async def ready(
 @router.get("/v1/cluster/{uuid}/timeline", summary="What happened to a cluster")
 async def timeline(
     *,
-    uuid: UUID,
     _operator: Reader,
+    uuid: KnownCluster,
     room: TheProgressRoom,
     after: Annotated[int, Query(ge=0, le=LAST_POSITION, description="The `next` of the page before.")] = 0,
     limit: Annotated[int, Query(ge=1, le=PAGE)] = PAGE,

@@ -13,6 +13,7 @@ from api.auth import ClusterOperator, actor_of
 from api.bodies import JsonBody
 from api.dependencies import EdgeOffer
 from api.idempotency import as_json
+from api.known_names import KnownCluster
 from api.schemas.edge import NewRegistration, Registered, RegistrationLine, TokenWish
 from api.stored_flux import stored_flux
 from edgewright.application.lookup import open_cluster
@@ -32,7 +33,7 @@ router = APIRouter(tags=["bootstrap"])
     summary="The URL of the bootstrap script, as ACS clients ask for it",
     response_model=str,
 )
-async def bootstrap_url(uuid: UUID, operator: ClusterOperator, room: TheAdmissionRoom) -> Response:
+async def bootstrap_url(operator: ClusterOperator, uuid: KnownCluster, room: TheAdmissionRoom) -> Response:
     """A JSON string: the URL, with a token that expires in an hour. Earlier unspent tokens die."""
     url, _ = await _issue(room, uuid, DEFAULT_EXPIRY, operator)
     return JSONResponse(url, headers=NO_STORE)
@@ -45,8 +46,8 @@ async def bootstrap_url(uuid: UUID, operator: ClusterOperator, room: TheAdmissio
 )
 async def new_registration_token(
     *,
-    uuid: UUID,
     operator: ClusterOperator,
+    uuid: KnownCluster,
     wish: Annotated[TokenWish, Depends(JsonBody(TokenWish, optional=True))],
     room: TheAdmissionRoom,
 ) -> Response:

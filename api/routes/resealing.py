@@ -6,7 +6,6 @@ writes no other ones, and one commit, which can be reverted, holds what it sent.
 
 import asyncio
 from typing import Annotated
-from uuid import UUID
 
 from fastapi import APIRouter, Depends
 from starlette.responses import JSONResponse, Response
@@ -16,6 +15,7 @@ from api.auth import SecretOperator, actor_of, require_active
 from api.bodies import KIB, JsonBody
 from api.idempotency import as_json
 from api.json_text import JsonLimits
+from api.known_names import KnownCluster
 from api.orders import MOST_WANTED
 from api.schemas.resealing import IgnoredSecret, ResealedAnswer, ResealedSecret, ResealedSecrets, ResealWish
 from api.secret_room import TheSecretRoom
@@ -60,8 +60,8 @@ _FROM_ASKED_AGENT = FromAgent(JsonBody(ResealedSecrets, limits=RESEALED_JSON), d
 )
 async def reseal(
     *,
-    uuid: UUID,
     operator: SecretOperator,
+    uuid: KnownCluster,
     wish: Annotated[ResealWish, Depends(JsonBody(ResealWish, optional=True))],
     room: TheSecretRoom,
 ) -> Response:

@@ -17,6 +17,7 @@ from api.auth import Reader, SecretOperator, actor_of, asker
 from api.bodies import KIB, JsonBody, bounded_body
 from api.idempotency import as_json, idempotency_key
 from api.json_text import JsonLimits
+from api.known_names import KnownCluster
 from api.schemas.secrets import Committed, SecretChange, SecretChanges, SecretList, SecretPatch
 from api.secret_room import TheSecretRoom
 from api.secret_templates import template_of_patch, template_of_query, templates_of_wishes
@@ -82,11 +83,11 @@ NO_CONTENT: dict[int | str, dict[str, Any]] = {
 )
 async def put_secret(
     *,
-    uuid: UUID,
+    operator: SecretOperator,
+    uuid: KnownCluster,
     namespace: str,
     name: str,
     key: str,
-    operator: SecretOperator,
     request: Request,
     room: TheSecretRoom,
     dryrun: DryRun = None,
@@ -119,10 +120,10 @@ async def put_secret(
 @router.patch(WHOLE_PATH, status_code=204, summary="Change labels and annotations of a Secret", responses=NO_CONTENT)
 async def patch_secret(
     *,
-    uuid: UUID,
+    operator: SecretOperator,
+    uuid: KnownCluster,
     namespace: str,
     name: str,
-    operator: SecretOperator,
     patch: Annotated[SecretPatch, Depends(JsonBody(SecretPatch, limits=TEMPLATE_JSON))],
     request: Request,
     room: TheSecretRoom,
@@ -147,11 +148,11 @@ async def patch_secret(
 @router.delete(PATH, status_code=204, summary="Delete one key of a Secret", responses=NO_CONTENT)
 async def delete_secret(
     *,
-    uuid: UUID,
+    operator: SecretOperator,
+    uuid: KnownCluster,
     namespace: str,
     name: str,
     key: str,
-    operator: SecretOperator,
     request: Request,
     room: TheSecretRoom,
     dryrun: DryRun = None,
@@ -169,8 +170,8 @@ async def delete_secret(
 @router.post("/v1/cluster/{uuid}/secret", summary="Change many keys at once", response_model=Committed)
 async def change_secrets(
     *,
-    uuid: UUID,
     operator: SecretOperator,
+    uuid: KnownCluster,
     wish: Annotated[SecretChanges, Depends(JsonBody(SecretChanges, limits=BULK_JSON))],
     request: Request,
     room: TheSecretRoom,
@@ -205,8 +206,8 @@ async def change_secrets(
 @router.get("/v1/cluster/{uuid}/secret", summary="List secrets", response_model=SecretList)
 async def list_secrets(
     *,
-    uuid: UUID,
     _operator: Reader,
+    uuid: KnownCluster,
     room: TheSecretRoom,
     namespace: Annotated[str | None, Query(description="Only of this namespace.")] = None,
     name: Annotated[str | None, Query(description="Only Secrets of this name.")] = None,

@@ -10,6 +10,7 @@ from api.auth import Administrator, ClusterOperator, actor_of
 from api.bodies import JsonBody
 from api.cluster_room import ClusterRoom, TheClusterRoom
 from api.edge_status import confirm_certificate
+from api.known_names import KnownCluster
 from api.presentation import cluster_body
 from api.routes.clusters import shown
 from api.schemas.cluster_wishes import ConfirmedCertificate, Reason
@@ -29,13 +30,17 @@ OptionalReason = Annotated[Reason, Depends(JsonBody(Reason, optional=True))]
 
 
 @router.post("/v1/cluster/{uuid}/accept", summary="Accept a registered cluster", response_model=ClusterBody)
-async def accept(*, uuid: UUID, operator: ClusterOperator, _wish: OptionalReason, room: TheClusterRoom) -> Response:
+async def accept(
+    *, operator: ClusterOperator, uuid: KnownCluster, _wish: OptionalReason, room: TheClusterRoom
+) -> Response:
     """Its credentials become active. 409 when nobody has registered."""
     return await _answer(room, uuid, operator, accepted=True)
 
 
 @router.post("/v1/cluster/{uuid}/reject", summary="Reject a registered cluster", response_model=ClusterBody)
-async def reject(*, uuid: UUID, operator: ClusterOperator, _wish: OptionalReason, room: TheClusterRoom) -> Response:
+async def reject(
+    *, operator: ClusterOperator, uuid: KnownCluster, _wish: OptionalReason, room: TheClusterRoom
+) -> Response:
     """Kills its credentials and frees the binding of its token."""
     return await _answer(room, uuid, operator, accepted=False)
 
@@ -45,8 +50,8 @@ async def reject(*, uuid: UUID, operator: ClusterOperator, _wish: OptionalReason
 )
 async def confirm_proposed_certificate(
     *,
-    uuid: UUID,
     admin: Administrator,
+    uuid: KnownCluster,
     wish: Annotated[ConfirmedCertificate, Depends(JsonBody(ConfirmedCertificate))],
     room: TheClusterRoom,
 ) -> Response:
@@ -57,7 +62,7 @@ async def confirm_proposed_certificate(
 
 
 @router.delete("/v1/cluster/{uuid}/credential", summary="Revoke both credentials")
-async def revoke_credentials(*, uuid: UUID, operator: ClusterOperator, room: TheClusterRoom) -> Revoked:
+async def revoke_credentials(*, operator: ClusterOperator, uuid: KnownCluster, room: TheClusterRoom) -> Revoked:
     """At once, on every gateway; unspent registration tokens die too."""
     await open_cluster(room, uuid)
     revoked = await room.edge_access.revoke(uuid, actor=actor_of(operator))
@@ -73,8 +78,8 @@ async def revoke_credentials(*, uuid: UUID, operator: ClusterOperator, room: The
 )
 async def rotate_credentials(
     *,
-    uuid: UUID,
     operator: ClusterOperator,
+    uuid: KnownCluster,
     wish: Annotated[RotationWish, Depends(JsonBody(RotationWish, optional=True))],
     room: TheClusterRoom,
 ) -> RotationWanted:
@@ -91,7 +96,9 @@ async def rotate_credentials(
 
 
 @router.post("/v1/cluster/{uuid}/pause", summary="Pause commits")
-async def pause(*, uuid: UUID, operator: ClusterOperator, wish: OptionalReason, room: TheClusterRoom) -> ClusterBody:
+async def pause(
+    *, operator: ClusterOperator, uuid: KnownCluster, wish: OptionalReason, room: TheClusterRoom
+) -> ClusterBody:
     """No more commits until resumed; heartbeats, revocation and deletion go on."""
     seen = (await open_cluster(room, uuid)).change
     projection = await room.fleet.pause(uuid, reason=wish.reason, actor=actor_of(operator), seen=seen)
@@ -100,7 +107,7 @@ async def pause(*, uuid: UUID, operator: ClusterOperator, wish: OptionalReason, 
 
 @router.post("/v1/cluster/{uuid}/resume", summary="Resume commits")
 async def resume(
-    *, uuid: UUID, operator: ClusterOperator, _wish: OptionalReason, room: TheClusterRoom
+    *, operator: ClusterOperator, uuid: KnownCluster, _wish: OptionalReason, room: TheClusterRoom
 ) -> ClusterBody:
     """Commits go on."""
     seen = (await open_cluster(room, uuid)).change
@@ -110,7 +117,7 @@ async def resume(
 
 @router.post("/v1/cluster/{uuid}/step/{name}/retry", summary="Try a step now")
 async def retry_step(
-    *, uuid: UUID, name: StepName, operator: ClusterOperator, _wish: OptionalReason, room: TheClusterRoom
+    *, operator: ClusterOperator, uuid: KnownCluster, name: StepName, _wish: OptionalReason, room: TheClusterRoom
 ) -> ClusterBody:
     """A waiting or blocked step; 409 when it does not wait."""
     await open_cluster(room, uuid)
@@ -120,9 +127,9 @@ async def retry_step(
 @router.post("/v1/cluster/{uuid}/step/{name}/skip", summary="Skip a deletion step")
 async def skip_step(
     *,
-    uuid: UUID,
-    name: StepName,
     operator: ClusterOperator,
+    uuid: KnownCluster,
+    name: StepName,
     wish: Annotated[Reason, Depends(JsonBody(Reason))],
     room: TheClusterRoom,
 ) -> ClusterBody:

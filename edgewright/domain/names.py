@@ -1,10 +1,12 @@
 """Names of clusters."""
 
 import re
+from uuid import UUID
 
 from edgewright.errors import Invalid
 
 CLUSTER_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?", re.ASCII)
+_UUID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
 
 
 def check_cluster_name(name: str) -> str:
@@ -21,6 +23,30 @@ def check_cluster_name(name: str) -> str:
             where="name",
         )
     return name
+
+
+def check_new_cluster_name(name: str) -> None:
+    """Refuses what could be taken for a UUID. Clusters that were named so before keep their name.
+
+    Raises:
+        Invalid: code ``name_invalid``.
+    """
+    if spelled_uuid(name) is not None:
+        raise Invalid(
+            "The name of a cluster cannot have the form of a UUID: a request could not tell which one it means.",
+            code="name_invalid",
+            hint="Choose a name such as press-shop.",
+            where="name",
+        )
+
+
+def spelled_uuid(text: str) -> UUID | None:
+    """The UUID that a text spells, with or without its hyphens; None for any other text.
+
+    >>> spelled_uuid("press-shop"), str(spelled_uuid("05194035-8EE5-56F1-95FA-86BCA267C5C1"))
+    (None, '05194035-8ee5-56f1-95fa-86bca267c5c1')
+    """
+    return UUID(text) if _UUID.fullmatch(text) else None
 
 
 def name_key(name: str) -> str:

@@ -47,7 +47,7 @@ def seal(gateway: AuthenticatedClient, cluster: UUID, certificate: str) -> dict[
     reported = put_entry.sync_detailed(EDGE_STATUS, cluster, client=gateway, body=status)
     assert reported.status_code == 201, reported
     answer = put_secret.sync_detailed(
-        cluster,
+        str(cluster),
         "default",
         "python",
         "bytes",
@@ -75,14 +75,14 @@ def write_conditionally(gateway: AuthenticatedClient) -> dict[str, Any]:
 
 
 def read_problem(gateway: AuthenticatedClient) -> dict[str, Any]:
-    answer = get_cluster.sync_detailed(NOBODY, client=gateway)
+    answer = get_cluster.sync_detailed(str(NOBODY), client=gateway)
     problem = answer.parsed
     assert isinstance(problem, Problem), answer
     named = problem.request_id == answer.headers["X-Request-Id"]
     return {"status": problem.status, "code": problem.code, "named": named}
 
 
-def kinds(gateway: AuthenticatedClient, cluster: UUID) -> Iterator[EventKind]:
+def kinds(gateway: AuthenticatedClient, cluster: str) -> Iterator[EventKind]:
     after: int | None = 0
     while after is not None:
         page = timeline.sync(cluster, client=gateway, limit=1, after=after or UNSET)
@@ -99,7 +99,7 @@ def main(url: str, token: str, certificate: str) -> None:
         "secret": seal(gateway, made.uuid, certificate),
         "conditional": write_conditionally(gateway),
         "problem": read_problem(gateway),
-        "timeline": list(kinds(gateway, made.uuid)),
+        "timeline": list(kinds(gateway, made.name)),
     }
     json.dump(answers, sys.stdout, default=str)
 

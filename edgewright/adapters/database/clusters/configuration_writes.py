@@ -45,7 +45,7 @@ from edgewright.domain.cluster import (
 from edgewright.domain.configuration_news import changed_fields, names_of, sentence_of
 from edgewright.domain.events import EventKind
 from edgewright.domain.json import same_json
-from edgewright.domain.names import name_key
+from edgewright.domain.names import check_new_cluster_name, name_key
 from edgewright.domain.verdicts import NOT_BEGUN, Trouble
 from edgewright.domain.wellknown import (
     APP_CLUSTER_CONFIGURATION,
@@ -79,8 +79,9 @@ async def create_cluster(connection: AsyncConnection, at: datetime, order: Confi
     Raises:
         NotFound: ``object_unknown``.
         Conflict: ``wrong_class``, ``name_taken``.
-        Invalid: ``chart_unknown``.
+        Invalid: ``chart_unknown``, ``name_invalid``.
     """
+    check_new_cluster_name(order.spec.name)
     if order.create_object:
         await register_object(connection, CLASS_EDGE_CLUSTER, order.cluster)
     else:
