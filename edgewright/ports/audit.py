@@ -1,6 +1,7 @@
 """What happened, for ever: the timeline of a cluster and the audit log are one table."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Protocol
 from uuid import UUID
 
@@ -10,7 +11,16 @@ from edgewright.domain.events import EventKind, NewEvent
 from edgewright.domain.kubernetes_names import SecretKey
 from edgewright.ports.git_server import CommitId
 
-__all__ = ["LAST_POSITION", "AuditLog", "Event", "EventKind", "NewEvent", "RecordedCommit"]
+__all__ = [
+    "EVERY_EVENT",
+    "LAST_POSITION",
+    "AuditLog",
+    "Event",
+    "EventFilter",
+    "EventKind",
+    "NewEvent",
+    "RecordedCommit",
+]
 
 LAST_POSITION = 2**63 - 1
 """No position is larger; databases count in 64 bits."""
@@ -21,6 +31,24 @@ class Event(NewEvent):
 
     position: int
     at: AwareDatetime
+
+
+@dataclass(frozen=True)
+class EventFilter:
+    """Which events are wanted.
+
+    Args:
+        clusters: those of these clusters; empty: of all, and those of none.
+        kinds: those of these kinds; empty: of every kind.
+        since: those that happened then or later; None: whenever.
+    """
+
+    clusters: frozenset[UUID] = field(default_factory=frozenset)
+    kinds: frozenset[EventKind] = field(default_factory=frozenset)
+    since: datetime | None = None
+
+
+EVERY_EVENT = EventFilter()
 
 
 @dataclass(frozen=True)
@@ -47,8 +75,8 @@ class AuditLog(Protocol):
     async def timeline(self, cluster: UUID, *, after: int = 0, limit: int = 1000) -> list[Event]:
         """Events of one cluster in order of position, also after its deletion; empty if there are none."""
 
-    async def events(self, *, after: int, cluster: UUID | None = None, limit: int = 200) -> list[Event]:
-        """Events of all clusters (or one) behind a position, in order of position."""
+    async def events(self, *, after: int, only: EventFilter = EVERY_EVENT, limit: int = 200) -> list[Event]:
+        """Events behind a position that pass the filter, in order of position."""
 
     async def touched(self, *, after: int, limit: int = 2000) -> tuple[int, set[UUID]]:
         """Which clusters the next events behind a position tell of, and the position of the last of them."""

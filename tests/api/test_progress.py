@@ -17,6 +17,7 @@ from api.event_streams import FRESH_SECONDS, OF_ONE_TOKEN, TOGETHER, SharedAnswe
 from edgewright.domain.cluster import Phase, StepName, StepState
 from edgewright.domain.events import EventKind, NewEvent
 from edgewright.domain.projection import Projection, Residue, StepRecord
+from edgewright.errors import Waiting
 from edgewright.ports.operators import Permission
 
 NOW = datetime.now(UTC)
@@ -215,6 +216,7 @@ class Stream:
         async with asyncio.timeout(20):
             while True:
                 message = await self.messages.get()
+                self.text += message.get("body", b"").decode()
                 if message["type"] == "http.response.body" and not message.get("more_body"):
                     return
 
@@ -227,8 +229,10 @@ class Stream:
 
 
 @asynccontextmanager
-async def stream(centre: GatewayCentre, query: str = "", **headers: str) -> AsyncIterator[Stream]:
-    token = await centre.token(Permission.READ, name="streamer")
+async def stream(
+    centre: GatewayCentre, query: str = "", *, called: str = "streamer", **headers: str
+) -> AsyncIterator[Stream]:
+    token = await centre.token(Permission.READ, name=called)
     sent = {**bearer(token.text), **headers}
     scope: dict[str, Any] = {
         "type": "http",
@@ -363,3 +367,100 @@ async def test_events_have_no_name_so_that_a_browser_receives_them_all(
     assert list(retry) == ["retry"]
     assert [event.keys() for event in events] == [{"id", "data"}] * len(timeline)
     assert [json.loads(event["data"])["kind"] for event in events] == [item["kind"] for item in timeline]
+
+
+# --- which events -------------------------------------------------------------------------------------------------
+
+
+async def _told(centre: GatewayCentre, query: str) -> tuple[list[str], dict[str, str]]:
+    """The sentences of a stream that ends, and its last event."""
+    async with stream(centre, f"{query}&follow=false", called=f"streamer-{uuid4()}") as opened:
+        await opened.end()
+        _retry, *events, last = await opened.events(0)
+    return [json.loads(event["data"])["message"] for event in events], last
+
+
+async def test_a_stream_that_does_not_follow_ends_and_says_where(centre: GatewayCentre) -> None:
+    await centre.create("a")
+    told, last = await _told(centre, "x=")
+    assert "The cluster a was created." in told
+    position = await centre.ports.audit.last_position()
+    assert (last["event"], last["id"], json.loads(last["data"])) == (
+        "position",
+        str(position),
+        {"position": position},
+    )
+    nothing, later = await _told(centre, f"after={position}&kind=cluster.created")
+    assert (nothing, int(later["id"]) > position) == ([], True), "by now there is another token"
+
+
+async def test_events_are_filtered_by_clusters_kinds_and_time(
+    centre: GatewayCentre, admin: httpx.AsyncClient
+) -> None:
+    a, b = await centre.create("a"), await centre.create("b")
+    await centre.create("c")
+    for name in ("a", "b"):
+        await admin.patch(f"/v1/cluster/{name}", json={"bare": True})
+    created = "kind=cluster.created"
+    assert (await _told(centre, f"cluster=A&cluster={b}&{created}"))[0] == [
+        "The cluster a was created.",
+        "The cluster b was created.",
+    ]
+    both = await _told(centre, f"cluster={a}&{created}&kind=cluster.changed")
+    assert len(both[0]) == 2
+    items = (await admin.get(f"/v1/cluster/{b}/timeline")).json()["items"]
+    changed = next(each for each in items if each["kind"] == "cluster.changed")
+    since = changed["at"].replace("+", "%2B")
+    assert (await _told(centre, f"cluster=b&since={since}"))[0] == [
+        each["message"]
+        for each in items
+        if datetime.fromisoformat(each["at"]) >= datetime.fromisoformat(changed["at"])
+    ]
+    assert (await _told(centre, "since=9999-01-01T00:00:00Z"))[0] == []
+
+
+@pytest.mark.parametrize(
+    ("query", "status"),
+    [
+        ("cluster=no-such-cluster", 404),
+        ("kind=no.such.kind", 422),
+        ("since=yesterday", 422),
+        ("since=2031-02-03T04:05:06", 422),
+        ("follow=maybe", 422),
+        ("&".join(["cluster=x"] * 101), 422),
+    ],
+)
+async def test_a_filter_of_events_that_makes_no_sense_is_refused(
+    admin: httpx.AsyncClient, query: str, status: int
+) -> None:
+    assert (await admin.get(f"/v1/events?{query}")).status_code == status
+
+
+async def test_a_filtered_stream_goes_on_with_what_happens(centre: GatewayCentre, admin: httpx.AsyncClient) -> None:
+    a = await centre.create("a")
+    await centre.create("b")
+    async with stream(centre, "cluster=a&kind=cluster.changed&after=0") as opened:
+        for name in ("b", "a", "b", "a"):
+            state = (await admin.get(f"/v1/cluster/{name}")).json()["bare"]
+            await admin.patch(f"/v1/cluster/{name}", json={"bare": not state})
+        _retry, *events = await opened.events(3)
+    assert {json.loads(event["data"])["cluster"] for event in events} == {str(a)}
+    assert len(events) == 2
+
+
+async def test_a_database_that_cannot_be_read_does_not_end_a_stream_early(
+    centre: GatewayCentre, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await centre.create("a")
+    audit, broken = centre.ports.audit, [True, True]
+    read = type(audit).events
+
+    async def events(self: Any, **wish: Any) -> Any:
+        if broken:
+            broken.pop()
+            raise Waiting("The database is locked.", code="database_locked", retry_after=1)
+        return await read(self, **wish)
+
+    monkeypatch.setattr(type(audit), "events", events)
+    told, last = await _told(centre, "kind=cluster.created")
+    assert (told, last["event"], broken) == (["The cluster a was created."], "position", [])

@@ -1,6 +1,7 @@
 """What happened, for ever."""
 
 import asyncio
+from datetime import timedelta
 from uuid import uuid4
 
 import pytest
@@ -9,7 +10,7 @@ from sqlalchemy import delete, update
 from sqlalchemy.exc import DBAPIError
 
 from edgewright.adapters.database.tables import events
-from edgewright.ports.audit import NewEvent
+from edgewright.ports.audit import EventFilter, EventKind, NewEvent
 
 
 def event(cluster: object = None, message: str = "It happened.", **more: object) -> NewEvent:
@@ -55,7 +56,7 @@ async def test_a_timeline_resumes_behind_a_position(store: Store) -> None:
     assert [one.message for one in timeline] == ["0", "1", "2", "3"]
     assert await store.audit.timeline(cluster, after=timeline[0].position, limit=2) == timeline[1:3]
     assert len(await store.audit.events(after=last)) == 8
-    assert await store.audit.events(after=last, cluster=other, limit=1) != []
+    assert await store.audit.events(after=last, only=EventFilter(frozenset({other})), limit=1) != []
     assert await store.audit.timeline(uuid4()) == []
 
 
@@ -90,3 +91,30 @@ async def test_which_clusters_were_touched_behind_a_position(store: Store) -> No
     assert found == {one}
     assert await store.audit.touched(after=halfway) == (end, {one, other})
     assert await store.audit.touched(after=end) == (end, set())
+
+
+async def test_events_are_chosen_by_clusters_kinds_and_time(timed: Store) -> None:
+    one, other = uuid4(), uuid4()
+    last = await timed.audit.last_position()
+    for minute, (cluster, kind) in enumerate(
+        [
+            (one, EventKind.STEP_DONE),
+            (other, EventKind.STEP_DONE),
+            (one, EventKind.STEP_FAILED),
+            (None, EventKind.STEP_DONE),
+        ]
+    ):
+        timed.clock.at += timedelta(minutes=1)
+        await timed.audit.append(event(cluster, str(minute), kind=kind))
+    middle = timed.clock.at - timedelta(minutes=1)
+
+    async def chosen(only: EventFilter, **more: int) -> list[str]:
+        return [each.message for each in await timed.audit.events(**{"after": last, **more}, only=only)]
+
+    assert await chosen(EventFilter()) == ["0", "1", "2", "3"]
+    assert await chosen(EventFilter(clusters=frozenset({one}))) == ["0", "2"]
+    assert await chosen(EventFilter(clusters=frozenset({one, other}))) == ["0", "1", "2"]
+    assert await chosen(EventFilter(kinds=frozenset({EventKind.STEP_DONE}))) == ["0", "1", "3"]
+    assert await chosen(EventFilter(kinds=frozenset({EventKind.STEP_DONE})), limit=2) == ["0", "1"]
+    assert await chosen(EventFilter(since=middle)) == ["2", "3"]
+    assert await chosen(EventFilter(frozenset({one}), frozenset({EventKind.STEP_DONE}), middle)) == []

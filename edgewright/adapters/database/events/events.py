@@ -13,7 +13,7 @@ from edgewright.adapters.database.engine.portions import execute_in_portions
 from edgewright.adapters.database.events.feed import inserting_if_absent, take_positions
 from edgewright.adapters.database.tables import events
 from edgewright.domain.bounds import WordOf
-from edgewright.ports.audit import Event, EventKind, NewEvent
+from edgewright.ports.audit import EVERY_EVENT, Event, EventFilter, EventKind, NewEvent
 
 _INSERT = insert(events)
 _THERE = select(events.c.id).where(events.c.id.in_(bindparam("ids", expanding=True)))
@@ -96,12 +96,16 @@ class SqlAuditLog:
             await record_all(connection, await self._database.now(connection), [event])
 
     async def timeline(self, cluster: UUID, *, after: int = 0, limit: int = 1000) -> list[Event]:
-        return await self.events(after=after, cluster=cluster, limit=limit)
+        return await self.events(after=after, only=EventFilter(clusters=frozenset({cluster})), limit=limit)
 
-    async def events(self, *, after: int, cluster: UUID | None = None, limit: int = 200) -> list[Event]:
+    async def events(self, *, after: int, only: EventFilter = EVERY_EVENT, limit: int = 200) -> list[Event]:
         wanted = select(events).where(events.c.position > after).order_by(events.c.position).limit(limit)
-        if cluster is not None:
-            wanted = wanted.where(events.c.cluster == cluster)
+        if only.clusters:
+            wanted = wanted.where(events.c.cluster.in_(only.clusters))
+        if only.kinds:
+            wanted = wanted.where(events.c.kind.in_(only.kinds))
+        if only.since is not None:
+            wanted = wanted.where(events.c.at >= only.since)
         async with self._database.read(long=True) as connection:
             return [Event.model_validate(dict(row)) for row in (await connection.execute(wanted)).mappings()]
 
