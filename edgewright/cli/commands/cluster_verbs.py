@@ -5,17 +5,15 @@ from typing import Annotated, Any
 import typer
 
 from edgewright.cli.client import connect
-from edgewright.cli.commands.naming import named
+from edgewright.cli.commands.naming import did_you_mean, named
 from edgewright.cli.commands.options import AsJson, ClusterName, Command, Panel
-from edgewright.cli.commands.screen import Document, result, show_json
+from edgewright.cli.commands.screen import Document, clean, result, show_json
 from edgewright.cli.commands.waiting import state_of
+from edgewright.cli.failures import CliError, ExitCode
 from edgewright.domain.cluster import StepName
 
 _STEPS = "A step, as `cluster show` names it."
-Step = Annotated[
-    StepName,
-    typer.Argument(metavar="STEP", help=_STEPS, case_sensitive=False, show_choices=False, show_default=False),
-]
+Step = Annotated[str, typer.Argument(metavar="STEP", help=_STEPS, show_default=False)]
 
 
 def pause(
@@ -36,8 +34,9 @@ def resume(cluster: ClusterName, as_json: AsJson = False) -> None:
 
 def retry(cluster: ClusterName, step: Step, as_json: AsJson = False) -> None:
     """Try a step now that waits or is blocked."""
-    document = _post(cluster, f"step/{step}/retry")
-    _show(document, f"{document['name']} tries {step} again: {state_of(document)}", as_json=as_json)
+    meant = step_of(step)
+    document = _post(cluster, f"step/{meant}/retry")
+    _show(document, f"{document['name']} tries {meant} again: {state_of(document)}", as_json=as_json)
 
 
 def skip(
@@ -47,8 +46,9 @@ def skip(
     as_json: AsJson = False,
 ) -> None:
     """Skip a step of a deletion that another system holds up; it is remembered as residue."""
-    document = _post(cluster, f"step/{step}/skip", {"reason": reason})
-    _show(document, f"{document['name']} goes on without {step}: {state_of(document)}", as_json=as_json)
+    meant = step_of(step)
+    document = _post(cluster, f"step/{meant}/skip", {"reason": reason})
+    _show(document, f"{document['name']} goes on without {meant}: {state_of(document)}", as_json=as_json)
 
 
 def certificate(
@@ -61,6 +61,19 @@ def certificate(
     """Confirm a sealing certificate that a signal proposed; secrets are sealed with it from then on (admin)."""
     document = _post(cluster, "certificate", {"fingerprint": fingerprint.lower()})
     _show(document, f"Secrets of {document['name']} are sealed with this certificate from now on.", as_json=as_json)
+
+
+def step_of(text: str) -> StepName:
+    """The step with that name, whatever the case, with ``-`` or ``_``.
+
+    Raises:
+        CliError: there is none.
+    """
+    wanted = text.lower().replace("-", "_")
+    if wanted in set(StepName):
+        return StepName(wanted)
+    hint = did_you_mean(wanted, StepName) or f"The steps are {', '.join(StepName)}."
+    raise CliError(f"There is no step called {clean(text)}.", hint, ExitCode.USAGE)
 
 
 def _post(cluster: str, verb: str, body: Any = None) -> Document:

@@ -1,8 +1,8 @@
 """Which cluster a name or a UUID on the command line means."""
 
+import difflib
 import itertools
-import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +11,14 @@ from edgewright.cli.commands.screen import Document, clean, moment
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.cli.invocation import typed
 from edgewright.domain.cluster import Phase
+from edgewright.domain.names import spelled_uuid
 
 PAGE = 500
-_UUID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
 _SUGGESTIONS = 3
+_CLOSE = 0.7
+"""How much of a mistyped name has to be as it was meant, from 0 to 1."""
+_MOST_COMPARED = 4 * PAGE
+"""Names that a mistyped one is compared with: somebody waits for the answer."""
 
 
 @dataclass(frozen=True)
@@ -40,8 +44,8 @@ def named(gateway: GatewayClient, text: str, *, also_deleted: bool = False) -> N
         CliError: no cluster has that name, or several had it, or the one that had it is deleted. A UUID is not looked
             up: the request itself will tell.
     """
-    if _UUID.fullmatch(text):
-        return NamedCluster(text.lower(), text.lower())
+    if (uuid := spelled_uuid(text)) is not None:
+        return NamedCluster(str(uuid), str(uuid))
     similar: list[str] = []
     phases: tuple[str | None, ...] = (None, Phase.REMOVED, Phase.DELETED)
     for phase in phases:
@@ -60,8 +64,28 @@ def named(gateway: GatewayClient, text: str, *, also_deleted: bool = False) -> N
             return NamedCluster(str(found[0]["uuid"]), str(found[0]["name"]))
         if found:
             raise _several(text, found)
-    hint = f"Did you mean {' or '.join(map(clean, similar))}?" if similar else f"`{typed('cluster list')}` shows all."
+    hint = _meant(similar) or did_you_mean(text, _names(gateway)) or f"`{typed('cluster list')}` shows all."
     raise CliError(f"There is no cluster called {clean(text)}.", hint, ExitCode.NOT_FOUND, code="cluster_unknown")
+
+
+def did_you_mean(text: str, choices: Iterable[str]) -> str | None:
+    """The question whether one of these was meant; None if none is close.
+
+    >>> did_you_mean("Pres-shpo", ["press-shop", "paint-shop", "line-4"])
+    'Did you mean press-shop?'
+    """
+    spelled = {choice.lower(): choice for choice in choices}
+    close = difflib.get_close_matches(text.lower(), spelled, _SUGGESTIONS, cutoff=_CLOSE)
+    return _meant([spelled[each] for each in close])
+
+
+def _meant(names: list[str]) -> str | None:
+    return f"Did you mean {' or '.join(map(clean, names))}?" if names else None
+
+
+def _names(gateway: GatewayClient) -> Iterator[str]:
+    for page in pages(gateway, {"sort": "name"}, limit=_MOST_COMPARED):
+        yield from (str(item["name"]) for item in page["items"])
 
 
 def pages(gateway: GatewayClient, filters: Mapping[str, Any], *, limit: int | None = None) -> Iterator[Document]:

@@ -187,7 +187,7 @@ def test_step_is_retried_and_skipped(edgewright: CommandLine, centre: ServedCent
         for name in (StepName.AWAIT_EMPTY, StepName.AWAIT_GOODBYE)
     )
     centre.project(made, steps=steps)
-    edgewright.ok("cluster", "retry", "press-shop", "await_empty")
+    edgewright.ok("cluster", "retry", "press-shop", "Await-Empty")
     edgewright.ok("cluster", "skip", "press-shop", "await_goodbye", "--reason", "scrapped")
     projection = centre.row(made).projection
     assert projection is not None
@@ -203,4 +203,6 @@ def test_step_that_cannot_be_steered_says_why(edgewright: CommandLine, centre: S
     assert (not_skippable.code, "cannot be skipped" in not_skippable.err) == (4, True)
     unknown = edgewright("cluster", "retry", "press-shop", "make_coffee")
     assert (unknown.code, "await_goodbye" in unknown.err) == (2, True)
+    mistyped = edgewright("cluster", "retry", "press-shop", "await-godbye")
+    assert (mistyped.code, "Did you mean await_goodbye?" in mistyped.err) == (2, True)
     assert centre.row(made).desired is Desired.PRESENT

@@ -52,7 +52,7 @@ def test_cluster_is_named_by_name_in_any_case_or_by_uuid(edgewright: CommandLine
     made = centre.create("press-shop")
     centre.create("press-shop-2")
     centre.create("my-press-shop")
-    for text in ("press-shop", "PRESS-SHOP", str(made), str(made).upper()):
+    for text in ("press-shop", "PRESS-SHOP", str(made), str(made).upper(), made.hex):
         assert json.loads(edgewright.ok("cluster", "show", text, "--json").out)["uuid"] == str(made)
 
 
@@ -78,6 +78,18 @@ def test_part_of_a_name_is_answered_with_the_whole(edgewright: CommandLine, cent
     centre.create("press-shop")
     shown = edgewright("cluster", "show", "press")
     assert (shown.code, "Did you mean press-shop?" in shown.err) == (3, True)
+
+
+@pytest.mark.parametrize("typo", ["pres-shop", "press-shpo", "Prss-Shop", "press_shop", "press-shops"])
+def test_a_mistyped_name_is_answered_with_the_one_that_was_meant(
+    edgewright: CommandLine, centre: ServedCentre, typo: str
+) -> None:
+    for name in ("press-shop", "paint-shop-in-the-south", "line-4"):
+        centre.create(name)
+    shown = edgewright("cluster", "show", typo)
+    assert (shown.code, "Did you mean press-shop?" in shown.err) == (3, True), shown
+    unlike = edgewright("cluster", "show", "warehouse")
+    assert (unlike.code, "Did you mean" in unlike.err, "cluster list" in unlike.err) == (3, False, True)
 
 
 def test_deleted_cluster_keeps_its_timeline_under_its_name(edgewright: CommandLine, centre: ServedCentre) -> None:
