@@ -11,9 +11,11 @@ from edgewright import __version__
 from edgewright.cli import admin, agent_image, doctor, down, up
 from edgewright.cli.client_settings import ClientSettings
 from edgewright.cli.commands import (
+    cluster_changes,
     cluster_check_in,
     cluster_creation,
     cluster_edge,
+    cluster_edit,
     cluster_ending,
     cluster_verbs,
     cluster_views,
@@ -58,6 +60,8 @@ cluster = typer.Typer(no_args_is_help=True)
 
 for _command in (
     *cluster_creation.COMMANDS,
+    *cluster_changes.COMMANDS,
+    *cluster_edit.COMMANDS,
     *cluster_ending.COMMANDS,
     *cluster_views.COMMANDS,
     *cluster_edge.COMMANDS,

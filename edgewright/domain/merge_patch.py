@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from edgewright.domain.json import Json
+from edgewright.domain.json import Json, same_json
 from edgewright.errors import Invalid
 
 MAX_DEPTH = 64
@@ -19,6 +19,42 @@ def apply_merge_patch(target: Json, patch: Json) -> Json:
         Invalid: code ``patch_too_deep``, more than ``MAX_DEPTH`` objects inside each other.
     """
     return _apply(target, patch, depth=0)
+
+
+def merge_patch_between(before: Json, after: Json) -> Json:
+    """The smallest patch that makes ``after`` of ``before``; ``{}`` if they are the same.
+
+    Raises:
+        Invalid: code ``patch_impossible``: ``after`` has a null that ``before`` does not have at the same place. In
+            a patch, null takes a member away; none can set one to null. ``where`` is its JSON pointer.
+    """
+    return _between(before, after, where="")
+
+
+def _between(before: Json, after: Json, *, where: str) -> Json:
+    if not isinstance(after, Mapping) or not isinstance(before, Mapping):
+        _refuse_null(after, where=where)
+        return after
+    patch: dict[str, Json] = dict.fromkeys(before.keys() - after.keys())
+    for key, wanted in after.items():
+        place = f"{where}/{key.replace('~', '~0').replace('/', '~1')}"
+        if key not in before:
+            _refuse_null(wanted, where=place)
+            patch[key] = wanted
+        elif not same_json(before[key], wanted):
+            patch[key] = _between(before[key], wanted, where=place)
+    return patch
+
+
+def _refuse_null(value: Json, *, where: str) -> None:
+    """Nulls in an array are kept as they are; those of members are not."""
+    if value is None:
+        raise Invalid(
+            f"{where} cannot be set to null: leave it out, which removes it.", code="patch_impossible", where=where
+        )
+    if isinstance(value, Mapping):
+        for key, held in value.items():
+            _refuse_null(held, where=f"{where}/{key.replace('~', '~0').replace('/', '~1')}")
 
 
 def _apply(target: Json, patch: Json, *, depth: int) -> Json:

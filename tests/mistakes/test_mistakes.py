@@ -45,6 +45,7 @@ MISTAKES = {
     "Two `up` on one home",
 }
 FOUND_BY_OTHER_TESTS = {
+    "Somebody else has changed the cluster": (("precondition_failed", "tests/api/test_named_clusters.py"),),
     "429 `too_many_requests`": (("too_many_requests", "tests/api/test_operator_turns.py"),),
     "429 or 503 `too_many_connections`, or 408 `request_timeout`": (
         ("too_many_connections", "tests/api/connections/test_crowds.py"),

@@ -129,10 +129,32 @@ def rotate(
         result(f"The edge is asked to replace: {', '.join(document['roles'])}. The timeline tells when it has.")
 
 
+def revoke(cluster: ClusterName, yes: Yes = False, as_json: AsJson = False) -> None:
+    """Revoke the credentials of an edge at once; it gets in again with a fresh bootstrap line only."""
+    with connect() as gateway:
+        document = gateway.get(named(gateway, cluster).path)
+        name = clean(document["name"])
+        if not yes:
+            say(f"The edge of {name} can then neither fetch its repository nor report; what runs there goes on.")
+            say("Bootstrap lines that were not used die, too.")
+        require_yes(f"Revoke the credentials of {name}?", yes=yes)
+        revoked = gateway.delete(f"/v1/cluster/{document['uuid']}/credential")
+    if as_json:
+        show_json(revoked)
+        return
+    count = revoked["revoked"]
+    if count == 0:
+        result(f"{name} had no credentials; bootstrap lines that were not used are dead.")
+    else:
+        result(f"Revoked {count} credential{'' if count == 1 else 's'} of {name}.")
+        say(f"To let the edge in again, run there what `{typed(f'cluster bootstrap {name}')}` prints.")
+
+
 COMMANDS = (
     Command("bootstrap", bootstrap, Panel.EDGE, "cluster bootstrap press-shop --expires-in 2h"),
     Command("uninstall-script", uninstall_script, Panel.EDGE, "cluster uninstall-script"),
     Command("accept", accept, Panel.EDGE, "cluster accept press-shop"),
     Command("reject", reject, Panel.EDGE, "cluster reject press-shop"),
     Command("rotate", rotate, Panel.EDGE, "cluster rotate press-shop --role flux"),
+    Command("revoke", revoke, Panel.EDGE, "cluster revoke press-shop"),
 )

@@ -73,24 +73,37 @@ def values_of(file: Path) -> dict[str, Any]:
     Raises:
         CliError: it cannot be read, or holds something else than a mapping that JSON can express.
     """
-    import yaml  # noqa: PLC0415 - slow, and few commands read values
-
     try:
         text = file.read_text("utf-8")
-        values = json.loads(text) if file.suffix == ".json" else yaml.safe_load(text)
-        json.dumps(values, allow_nan=False)
     except OSError as error:
         raise CliError(f"--values: {file} cannot be read ({error.strerror}).", exit_code=ExitCode.USAGE) from error
+    except UnicodeDecodeError as error:
+        raise CliError(f"--values: {file} is not UTF-8 text.", exit_code=ExitCode.USAGE) from error
+    return mapping_of(text, f"--values: {file}", is_json=file.suffix == ".json")
+
+
+def mapping_of(text: str, where: str, *, is_json: bool = False) -> dict[str, Any]:
+    """The mapping that a text in YAML, or JSON, holds; an empty text holds an empty one.
+
+    Args:
+        where: what the sentence of an error begins with.
+
+    Raises:
+        CliError: it is something else than a mapping that JSON can express.
+    """
+    import yaml  # noqa: PLC0415 - slow, and few commands read YAML
+
+    try:
+        values = json.loads(text) if is_json else yaml.safe_load(text)
+        json.dumps(values, allow_nan=False)
     except yaml.MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise CliError(f"--values: {file}{line} is not YAML: {error.problem}.", exit_code=ExitCode.USAGE) from error
+        raise CliError(f"{where}{line} is not YAML: {error.problem}.", exit_code=ExitCode.USAGE) from error
     except json.JSONDecodeError as error:
-        raise CliError(
-            f"--values: {file}, line {error.lineno} is not JSON: {error.msg}.", exit_code=ExitCode.USAGE
-        ) from error
+        raise CliError(f"{where}, line {error.lineno} is not JSON: {error.msg}.", exit_code=ExitCode.USAGE) from error
     except (ValueError, TypeError, yaml.YAMLError) as error:
         raise CliError(
-            f"--values: {file} holds something that JSON cannot express.",
+            f"{where} holds something that JSON cannot express.",
             "Quote dates; use no NaN, no binary values and no references to themselves.",
             ExitCode.USAGE,
         ) from error
@@ -98,9 +111,7 @@ def values_of(file: Path) -> dict[str, Any]:
         return {}
     if not isinstance(values, dict):
         raise CliError(
-            f"--values: {file} does not hold a mapping.",
-            "It looks like `sealed-secrets: {enabled: false}`.",
-            ExitCode.USAGE,
+            f"{where} does not hold a mapping.", "It looks like `sealed-secrets: {enabled: false}`.", ExitCode.USAGE
         )
     return values
 

@@ -43,9 +43,20 @@ def test_every_command_of_the_contract_is_there() -> None:
     found: dict[str, set[str]] = {group: set() for group in GROUPS}
     for group, name, _ in commands():
         found[group].add(name)
-    life = {"create", "wait", "bootstrap", "uninstall-script", "delete", "undelete", "recreate"}
+    life = {
+        "create",
+        "set",
+        "edit",
+        "label",
+        "wait",
+        "bootstrap",
+        "uninstall-script",
+        "delete",
+        "undelete",
+        "recreate",
+    }
     sight = {"list", "show", "timeline"}
-    steering = {"accept", "reject", "certificate", "rotate", "check-in", "pause", "resume", "retry", "skip"}
+    steering = {"accept", "reject", "certificate", "rotate", "revoke", "check-in", "pause", "resume", "retry", "skip"}
     assert found == {
         "cluster": life | sight | steering,
         "secret": {"put", "tls", "registry", "label", "annotate", "delete", "list", "reseal"},

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edgewright.domain.merge_patch import MAX_DEPTH, apply_merge_patch
+from edgewright.domain.merge_patch import MAX_DEPTH, apply_merge_patch, merge_patch_between
 from edgewright.errors import Invalid
 
 # Appendix A of RFC 7396: original, patch, result.
@@ -81,3 +81,44 @@ def test_a_patch_that_is_too_deep_is_refused_instead_of_exhausting_the_stack() -
     with pytest.raises(Invalid) as refusal:
         apply_merge_patch({}, nested(MAX_DEPTH + 1))
     assert refusal.value.code == "patch_too_deep"
+
+
+# --- the patch between two values ---------------------------------------------------------------------------------
+
+json_objects = st.dictionaries(st.text(max_size=3), json_values, max_size=4)
+
+
+@given(before=json_objects, after=json_objects)
+def test_the_patch_between_two_values_makes_the_one_of_the_other(before: Any, after: Any) -> None:
+    try:
+        patch = merge_patch_between(before, after)
+    except Invalid as error:
+        assert error.code == "patch_impossible"
+        assert has_null(after)
+        return
+    assert apply_merge_patch(before, patch) == after
+    assert merge_patch_between(after, after) == {}
+
+
+def has_null(value: Any) -> bool:
+    return value is None or (isinstance(value, dict) and any(map(has_null, value.values())))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "where"),
+    [
+        ({}, {"a": None}, "/a"),
+        ({"a": 1}, {"a": None}, "/a"),
+        ({"a": {"b/c": 1}}, {"a": {"b/c": {"d~": None}}}, "/a/b~1c/d~0"),
+    ],
+)
+def test_no_patch_sets_a_member_to_null(before: Any, after: Any, where: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        merge_patch_between(before, after)
+    assert (refused.value.code, refused.value.where) == ("patch_impossible", where)
+
+
+def test_a_patch_names_nothing_that_stays() -> None:
+    before: Any = {"a": {"b": 1, "c": {"d": 2}}, "kept": [1], "null": None, "gone": True}
+    after: Any = {"a": {"b": 1, "c": {"d": 3}}, "kept": [1], "null": None}
+    assert merge_patch_between(before, after) == {"a": {"c": {"d": 3}}, "gone": None}
