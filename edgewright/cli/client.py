@@ -131,11 +131,20 @@ class GatewayClient:
 
     @contextmanager
     def stream(
-        self, path: str, params: Params | None = None, *, headers: Mapping[str, str] | None = None
+        self,
+        path: str,
+        params: Params | None = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        silence: float | None = None,
     ) -> Iterator[httpx.Response]:
-        """An answer that is read line by line, for as long as the caller likes."""
+        """An answer that is read piece by piece, for as long as the caller likes.
+
+        Args:
+            silence: seconds without a sign of the gateway after which it counts as out of reach; None: any number.
+        """
         try:
-            timeout = httpx.Timeout(_SECONDS, read=None)
+            timeout = httpx.Timeout(_SECONDS, read=silence)
             with self._http.stream("GET", path, params=params, headers=headers, timeout=timeout) as answer:
                 if not answer.is_success:
                     answer.read()

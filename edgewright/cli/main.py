@@ -19,11 +19,13 @@ from edgewright.cli.commands import (
     cluster_ending,
     cluster_verbs,
     cluster_views,
+    fleet_views,
     flux,
     secret,
     token,
     webhook,
 )
+from edgewright.cli.commands.options import example
 from edgewright.cli.failures import CliError, ExitCode, of_product, of_settings, of_system
 from edgewright.errors import EdgewrightError
 from edgewright.settings import Settings
@@ -83,6 +85,10 @@ app.add_typer(
     rich_help_panel=_HERE,
 )
 app.add_typer(cluster, name="cluster", help="Commission, follow and delete clusters.", rich_help_panel=_GATEWAY)
+app.command("events", rich_help_panel=_GATEWAY, epilog=example("events --cluster press-shop --since 2h"))(
+    fleet_views.events
+)
+app.command("residue", rich_help_panel=_GATEWAY, epilog=example("residue"))(fleet_views.residue)
 app.add_typer(secret.app, name="secret", help="Seal secrets for a cluster.", rich_help_panel=_GATEWAY)
 app.add_typer(flux.app, name="flux", help="The Flux that edges get.", rich_help_panel=_GATEWAY)
 app.add_typer(token.app, name="token", help="Tokens of people and scripts.", rich_help_panel=_GATEWAY)

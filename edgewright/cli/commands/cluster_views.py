@@ -1,9 +1,6 @@
 """Looking at clusters: the list, one of them, and what happened to it."""
 
 import itertools
-import json
-import time
-from collections.abc import Iterator
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
@@ -12,6 +9,7 @@ import typer
 
 from edgewright.cli.client import GatewayClient, connect
 from edgewright.cli.commands.cluster_page import show_page
+from edgewright.cli.commands.event_stream import stream_events
 from edgewright.cli.commands.naming import NamedCluster, named, pages
 from edgewright.cli.commands.options import AsJson, ClusterName, Command, Panel, labels_of
 from edgewright.cli.commands.screen import (
@@ -25,12 +23,10 @@ from edgewright.cli.commands.screen import (
     show_table,
     yes_no,
 )
-from edgewright.cli.failures import CliError, ExitCode
+from edgewright.cli.failures import ExitCode
 from edgewright.cli.invocation import typed
 from edgewright.domain.cluster import ConditionStatus, Phase
 from edgewright.domain.events import EventKind
-
-_RECONNECT_SECONDS = 1.0
 
 
 class Sort(StrEnum):
@@ -196,7 +192,7 @@ def _show_growing(gateway: GatewayClient, cluster: NamedCluster, items: list[Doc
     """Shows events line by line until the cluster is deleted, or Ctrl-C."""
     try:
         newest = max((event["position"] for event in items), default=0)
-        for event in itertools.chain(items, _events(gateway, cluster, newest)):
+        for event in itertools.chain(items, stream_events(gateway, {"cluster": cluster.uuid}, after=newest)):
             if as_json:
                 show_json(event, indent=None)
             else:
@@ -205,25 +201,6 @@ def _show_growing(gateway: GatewayClient, cluster: NamedCluster, items: list[Doc
                 return  # nothing comes after it
     except KeyboardInterrupt:
         raise typer.Exit(ExitCode.INTERRUPTED) from None
-
-
-def _events(gateway: GatewayClient, cluster: NamedCluster, position: int) -> Iterator[Document]:
-    """Events behind a position as they happen; a connection that breaks is made anew."""
-    connected = False
-    while True:
-        try:
-            with gateway.stream("/v1/events", {"cluster": cluster.uuid, "after": position}) as answer:
-                connected = True
-                for line in answer.iter_lines():
-                    if line.startswith("data:"):
-                        event: Document = json.loads(line.removeprefix("data:"))
-                        position = event["position"]
-                        yield event
-        except CliError as error:
-            if not connected or error.exit_code is not ExitCode.UNAVAILABLE:
-                raise
-            say(f"{error.sentence} Trying again.")
-        time.sleep(_RECONNECT_SECONDS)
 
 
 def _waiting(step: Document) -> str:

@@ -33,6 +33,11 @@ def seconds_of(text: str, option: str, *, shortest: int = 0, longest: int | None
     return seconds
 
 
+def is_duration(text: str) -> bool:
+    """Whether a text has the form of a duration."""
+    return _TYPED.fullmatch(text) is not None
+
+
 def spoken(seconds: float) -> str:
     """A duration for people.
 
