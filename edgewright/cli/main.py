@@ -19,6 +19,7 @@ from edgewright.cli.commands import (
     cluster_ending,
     cluster_verbs,
     cluster_views,
+    cluster_wait,
     fleet_views,
     flux,
     secret,
@@ -62,6 +63,7 @@ cluster = typer.Typer(no_args_is_help=True)
 
 for _command in (
     *cluster_creation.COMMANDS,
+    *cluster_wait.COMMANDS,
     *cluster_changes.COMMANDS,
     *cluster_edit.COMMANDS,
     *cluster_ending.COMMANDS,

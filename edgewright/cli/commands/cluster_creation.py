@@ -117,31 +117,6 @@ def recreate(
             say(f"Enter again: the secret {clean(secret)}.")
 
 
-def wait(
-    cluster: ClusterName,
-    goal: Annotated[
-        Goal,
-        typer.Option(
-            "--for",
-            help="ready: commissioned; joined: it has reported; synced: it runs the newest; healthy: nothing fails.",
-        ),
-    ] = Goal.READY,
-    timeout: Timeout = DEFAULT_TIMEOUT,
-    as_json: AsJson = False,
-) -> None:
-    """Wait until a cluster is ready, joined, available, synced or healthy."""
-    seconds = seconds_of(timeout, "--timeout")
-    with connect() as gateway:
-        began = time.monotonic()
-        document = gateway.get(named(gateway, cluster).path)
-        meant = NamedCluster(document["uuid"], document["name"])
-        wait_for(gateway, meant, goal, known=document, seconds=seconds)
-        if as_json:
-            show_json(gateway.get(meant.path))
-        else:
-            result(f"{meant.text} is {goal}; waited {spoken(time.monotonic() - began)}.")
-
-
 def _end(
     gateway: GatewayClient,
     cluster: NamedCluster,
@@ -168,6 +143,5 @@ def _end(
 
 COMMANDS = (
     Command("create", create, Panel.LIFE, "cluster create press-shop --label site=sheffield --wait"),
-    Command("wait", wait, Panel.LIFE, "cluster wait press-shop --for available --timeout 10m"),
     Command("recreate", recreate, Panel.LIFE, "cluster recreate press-shop --new-hardware --wait"),
 )

@@ -2,8 +2,8 @@
 
 import sys
 import time
-from collections.abc import Callable
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from enum import StrEnum
 from types import TracebackType
 from typing import Self
@@ -22,6 +22,8 @@ from edgewright.domain.cluster import ConditionType, Desired, StepState
 
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 1.0
+BLOCKED_SECONDS = 10.0
+"""A cluster that is blocked for so long waits for a person; what was just mended takes a moment to show."""
 _UNDER_WAY = frozenset({StepState.RUNNING, StepState.WAITING, StepState.BLOCKED})
 
 Look = Callable[[float], str | None]
@@ -53,29 +55,70 @@ def wait_for(gateway: GatewayClient, cluster: NamedCluster, goal: Goal, *, known
         known: the cluster as it was seen last; shown until the first look is back.
 
     Raises:
-        CliError: not in time, or it cannot be reached any more: the cluster is being deleted, removed, or gone.
+        CliError: not in time, or it cannot be reached any more: the cluster is being deleted, removed, gone or
+            blocked.
     """
+    hint = f"`{typed(f'cluster wait {cluster.text} --for {goal}')}` waits again."
+    look = look_for(gateway, cluster, goal, hold=True)
+    until(look, cluster, f"is not {goal}", known=known, seconds=seconds, hint=hint)
+
+
+def look_for(gateway: GatewayClient, cluster: NamedCluster, goal: Goal, *, hold: bool) -> Look:
+    """A look at whether a cluster has reached a goal; it raises once that can no longer be.
+
+    Args:
+        hold: the gateway may hold its answer for a moment, as this is the only cluster that is looked at.
+    """
+    blocked_since: float | None = None
+
+    def demand_possible(document: Document) -> None:
+        nonlocal blocked_since
+        demand_present(cluster, document)
+        obstacle = _obstacle(document, goal)
+        if obstacle is None:
+            blocked_since = None
+            return
+        blocked_since = time.monotonic() if blocked_since is None else blocked_since
+        if time.monotonic() - blocked_since >= BLOCKED_SECONDS:
+            raise CliError(
+                f"{cluster.text} is blocked and will not become {goal} until somebody acts: {clean(obstacle)}",
+                f"`{typed(f'cluster show {cluster.text}')}` shows which step is blocked, and why.",
+                ExitCode.REFUSED,
+            )
 
     def ready(left: float) -> str | None:
-        wait = {"wait": round(min(LONGEST_PAUSE_SECONDS, max(left, 0.0)), 2)}
+        wait = {"wait": round(min(LONGEST_PAUSE_SECONDS, max(left, 0.0)), 2) if hold else 0}
         answer = gateway.request("GET", f"{cluster.path}/ready", params=wait, accept=frozenset({503}))
         if answer.is_success:
             return None
         document = gateway.get(cluster.path)
-        demand_present(cluster, document)
+        demand_possible(document)
         return state_of(document, otherwise=gateway.problem(answer).sentence)
 
     def condition(_left: float) -> str | None:
         document = gateway.get(cluster.path)
         demand_present(cluster, document)
-        stated = next((each for each in document["conditions"] if each["type"] == _CONDITIONS[goal]), None)
+        stated = _condition(document, _CONDITIONS[goal])
         if stated is not None and stated["status"] == "True":
             return None
+        demand_possible(document)
         return state_of(document, otherwise=str((stated or {}).get("message") or ""))
 
-    look = ready if goal is Goal.READY else condition
-    hint = f"`{typed(f'cluster wait {cluster.text} --for {goal}')}` waits again."
-    until(look, cluster, f"is not {goal}", known=known, seconds=seconds, hint=hint)
+    return ready if goal is Goal.READY else condition
+
+
+def _condition(document: Document, kind: ConditionType) -> Document | None:
+    return next((each for each in document.get("conditions", ()) if each["type"] == kind), None)
+
+
+def _obstacle(document: Document, goal: Goal) -> str | None:
+    """What a blocked cluster waits for a person with, if it cannot reach the goal before that; else None."""
+    blocked = _condition(document, ConditionType.BLOCKED)
+    if blocked is None or blocked["status"] != "True":
+        return None
+    if document["ready"] and goal in {Goal.JOINED, Goal.AVAILABLE}:
+        return None  # an edge can call without the commit that is blocked
+    return str(blocked.get("message") or document.get("waiting_for") or "its page says more.")
 
 
 def wait_until_gone(gateway: GatewayClient, cluster: NamedCluster, *, known: Document, seconds: float | None) -> None:
@@ -155,7 +198,7 @@ def until(
     began = time.monotonic()
     pause = FIRST_PAUSE_SECONDS
     try:
-        with _Line(cluster.text) as line:
+        with LiveLine(cluster.text) as line:
             line.show(state_of(known))
             while True:
                 looked = time.monotonic()
@@ -185,7 +228,7 @@ def until(
         ) from None
 
 
-class _Line(AbstractContextManager["_Line"]):
+class LiveLine(AbstractContextManager["LiveLine"]):
     """On a terminal one line that is drawn over and vanishes at the end; elsewhere a line for each change."""
 
     def __init__(self, name: str) -> None:
@@ -210,6 +253,15 @@ class _Line(AbstractContextManager["_Line"]):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._live.stop()
+
+    @contextmanager
+    def aside(self) -> Iterator[None]:
+        """Takes the line away while something else is said."""
+        self._live.stop()
+        try:
+            yield
+        finally:
+            self._live.start()
 
     def show(self, state: str) -> None:
         """Says what is going on."""

@@ -1,10 +1,12 @@
 """Whoever waits sees what for, and what is waited for goes on without them."""
 
+import json
 import os
 import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -15,6 +17,7 @@ import pytest
 from command_line import CommandLine, ServedCentre, Terminal
 
 from edgewright.cli.client import GatewayClient
+from edgewright.cli.commands.cluster_wait import wait_for_all
 from edgewright.cli.commands.naming import NamedCluster
 from edgewright.cli.commands.sending import send_once
 from edgewright.cli.commands.waiting import Goal, state_of, wait_for
@@ -157,6 +160,141 @@ def test_a_cluster_that_vanishes_ends_a_wait() -> None:
     with answering(iter([there, gone])) as gateway, pytest.raises(CliError) as caught:
         wait_for(gateway, CLUSTER, Goal.JOINED, known=UNDER_WAY, seconds=30)
     assert caught.value.exit_code is ExitCode.NOT_FOUND
+
+
+# --- several clusters --------------------------------------------------------------------------------------------
+
+
+def reach(centre: ServedCentre, *names: str, kind: ConditionType = ConditionType.SYNCED) -> None:
+    for name in names:
+        centre.project(centre.uuid(name), conditions=true(kind))
+
+
+def reached(shown: str) -> list[str]:
+    return [line.partition(" is ")[0] for line in shown.splitlines()]
+
+
+def test_several_clusters_are_told_one_by_one_as_they_get_there(
+    edgewright: CommandLine, centre: ServedCentre
+) -> None:
+    for name in ("a", "b", "c"):
+        centre.create(name)
+    reach(centre, "b")
+
+    def later() -> None:
+        for seen, name in (("b", "c"), ("c", "a")):
+            while f"{seen} is synced" not in edgewright.shown_so_far():
+                assert not over.wait(0.02)
+            reach(centre, name)
+
+    over = threading.Event()
+    teller = threading.Thread(target=later)
+    teller.start()
+    try:
+        shown = edgewright.ok("cluster", "wait", "a", "B", str(centre.uuid("c")), "a", "--for", "synced")
+    finally:
+        over.set()
+        teller.join()
+    assert reached(shown.out) == ["b", "c", "a"]
+    assert all(re.fullmatch(r"\w is synced; waited [\d.]+ s\.", line) for line in shown.out.splitlines())
+    assert "3 clusters: 1 are synced" in shown.err
+
+
+def test_labels_and_all_select_what_is_waited_for(edgewright: CommandLine, centre: ServedCentre) -> None:
+    for name, site in (("a", "leeds"), ("b", "york"), ("c", "leeds")):
+        centre.create(name, labels={"site": site, "line": name})
+    reach(centre, "a", "c")
+    assert reached(edgewright.ok("cluster", "wait", "--label", "site=leeds", "--for", "synced").out) == ["a", "c"]
+    both = ["--label", "site=leeds", "--label", "line=c"]
+    [line] = edgewright.ok("cluster", "wait", *both, "--for", "synced", "--json").out.splitlines()
+    assert json.loads(line)["name"] == "c"
+    assert reached(edgewright.ok("cluster", "wait", "--all").out) == ["a", "b", "c"]
+    late = edgewright("cluster", "wait", "--all", "--for", "synced", "--timeout", "0")
+    assert (late.code, reached(late.out)) == (5, ["a", "c"])
+    assert "1 of 3 clusters is not synced after 0 s: b." in late.err
+    assert "cluster wait b --for synced" in late.err
+    none = edgewright("cluster", "wait", "--label", "site=hull")
+    assert (none.code, "No cluster has these labels" in none.err) == (3, True)
+
+
+@pytest.mark.parametrize("arguments", [[], ["a", "--all"], ["--label", "a=b", "--all"], ["--label", "a"]])
+def test_what_is_to_be_waited_for_has_to_be_said(environment: dict[str, str | None], arguments: list[str]) -> None:
+    shown = CommandLine(environment)("cluster", "wait", *arguments)
+    assert (shown.code, shown.out) == (2, "")
+
+
+def test_a_cluster_that_is_not_there_is_told_before_anything_is_waited_for(
+    edgewright: CommandLine, centre: ServedCentre
+) -> None:
+    centre.create("press-shop")
+    shown = edgewright("cluster", "wait", "press-shop", "pres-shop", "--for", "synced")
+    assert (shown.code, shown.out, "Did you mean press-shop?" in shown.err) == (3, "", True)
+
+
+def blocked(message: str = "Mend the template.") -> Condition:
+    return Condition(
+        type=ConditionType.BLOCKED,
+        status=ConditionStatus.TRUE,
+        reason="TemplateInvalid",
+        message=message,
+        since=datetime.now(UTC),
+    )
+
+
+def test_clusters_that_will_never_get_there_are_told_at_once_and_the_others_waited_for(
+    edgewright: CommandLine, centre: ServedCentre, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("edgewright.cli.commands.waiting.BLOCKED_SECONDS", 0.0)
+    for name in ("deleting", "stuck", "slow"):
+        centre.create(name)
+    centre.do(centre.centre.gateway.wishes.request_deletion(centre.uuid("deleting"), actor="test"))
+    centre.project(centre.uuid("stuck"), conditions=(blocked("Mend\x1b the template."),))
+    shown = edgewright("cluster", "wait", "deleting", "stuck", "slow", "--for", "synced", "--timeout", "1s")
+    assert shown.code == 5
+    assert "deleting is being deleted" in shown.err
+    assert "stuck is blocked and will not become synced until somebody acts: Mend? the template." in shown.err
+    assert "1 of 3 clusters is not synced after 1 s: slow." in shown.err
+    reach(centre, "slow")
+    shown = edgewright("cluster", "wait", "deleting", "stuck", "slow", "--for", "synced")
+    assert (shown.code, reached(shown.out)) == (4, ["slow"])
+    assert "2 of 3 clusters did not become synced: deleting, stuck." in shown.err
+
+
+@pytest.mark.parametrize(
+    ("goal", "ready", "code"),
+    [("ready", False, 4), ("synced", True, 4), ("joined", False, 4), ("joined", True, 5), ("available", True, 5)],
+)
+def test_a_blocked_cluster_is_waited_for_where_it_can_still_get_there(
+    edgewright: CommandLine,
+    centre: ServedCentre,
+    monkeypatch: pytest.MonkeyPatch,
+    goal: str,
+    ready: bool,
+    code: int,
+) -> None:
+    monkeypatch.setattr("edgewright.cli.commands.waiting.BLOCKED_SECONDS", 0.1)
+    centre.create("press-shop")
+    centre.project(centre.uuid("press-shop"), conditions=(blocked(),), ready=ready)
+    shown = edgewright("cluster", "wait", "press-shop", "--for", goal, "--timeout", "2s")
+    assert (shown.code, shown.out) == (code, "")
+    assert ("Mend the template." in shown.err) or code == 5
+
+
+def test_what_was_just_mended_is_not_given_up() -> None:
+    stuck = UNDER_WAY | {"ready": False, "conditions": [json.loads(blocked().model_dump_json())]}
+    answers = [httpx.Response(200, json=stuck)] * 3
+    done = {"type": "Synced", "status": "True"}
+    with answering(iter([*answers, httpx.Response(200, json=UNDER_WAY | {"conditions": [done]})])) as gateway:
+        wait_for(gateway, CLUSTER, Goal.SYNCED, known=UNDER_WAY, seconds=30)
+
+
+def test_a_gateway_that_restarts_does_not_end_a_wait_for_several() -> None:
+    two = [CLUSTER, NamedCluster("6f1c1b5e-8a55-4a29-9c2b-0f6dbfd4a002", "line-4")]
+    done = httpx.Response(200, json={"ready": True})
+    arrived: list[str] = []
+    with answering(iter([done, httpx.ConnectError("restarting"), httpx.ReadError("cut"), done])) as gateway:
+        wait_for_all(gateway, two, Goal.READY, seconds=30, arrived=lambda each: arrived.append(each.text))
+    assert arrived == ["press-shop", "line-4"]
 
 
 # --- requests that are sent again ------------------------------------------------------------------------------
