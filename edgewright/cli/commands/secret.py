@@ -1,6 +1,7 @@
 """`edgewright secret`: values that are sealed at the centre and opened by one cluster only.
 
-A value comes from stdin or a file. On the command line it would stand in the shell's history and the process list.
+A value comes from a prompt, stdin or a file. On the command line it would stand in the shell's history and the
+process list.
 """
 
 from typing import Annotated

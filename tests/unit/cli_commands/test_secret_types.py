@@ -89,6 +89,7 @@ def test_files_are_keys_of_one_secret_in_one_commit(
         "app=press",
         "--annotation",
         "n=a=b c",
+        "--allow-empty",
     )
     shown = edgewright.ok("secret", "put", *PLACE, *options, *more)
     assert shown.out == f"default/db 5 keys of press-shop is sealed, commit {centre.centre.git.head(sealed)}.\n"
@@ -153,11 +154,11 @@ def test_what_an_env_file_has_wrong_is_named_by_its_line_and_never_shown(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("k", "-", "--from-file", "FILE"), "exclude each other"),
-        (("k", "--from-file", "FILE"), "exclude each other"),
+        (("k", "-", "--from-file", "FILE"), "does not go together with"),
+        (("k", "--from-file", "FILE"), "does not go together with"),
         (("k",), "comes from stdin or a file"),
         ((), "comes from stdin or a file"),
-        (("--from-file", "FILE", MARKER), "exclude each other"),
+        (("--from-file", "FILE", MARKER), "does not go together with"),
         (("--from-file", "FILE", "k", MARKER), "comes from stdin or a file"),
         (("--from-file", f"--{MARKER}"), "cannot be read"),
         (("k", "-", "--label", "a"), "--label takes NAME=VALUE"),
