@@ -34,6 +34,7 @@ from api.rooms import access_to, furnish
 from api.routes import (
     agent,
     bootstrap,
+    charts,
     classes,
     clusters,
     config_store,
@@ -81,6 +82,7 @@ ROUTERS = tuple(
         agent,
         secrets,
         resealing,
+        charts,
         git,
         config_store,
         classes,

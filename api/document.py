@@ -35,6 +35,7 @@ TAGS = [
     {"name": "flux", "description": "The Flux that edges get."},
     {"name": "agent", "description": "What the agent on the edge says and is told."},
     {"name": "secrets", "description": "Sealed here, for one cluster; never read back."},
+    {"name": "charts", "description": "Charts that edges get, and the Helm chart templates that clusters name."},
     {"name": "git", "description": "Driving repositories over Git's smart HTTP protocol."},
     {"name": "config store", "description": "Versioned JSON documents, as ACS clients use them."},
     {"name": "tokens", "description": "Operator tokens."},

@@ -16,6 +16,7 @@ from api.image_downloads import ImageDownloads
 from api.live import Live
 from api.operator_time import OperatorTime
 from api.presentation import LinkBases
+from api.routes.charts import ChartRoom
 from api.routes.health import HealthRoom
 from api.routes.image_registry import RegistryRoom
 from api.routes.progress import ProgressRoom
@@ -27,8 +28,11 @@ from api.stored_flux import FluxNamespace
 from api.synced import SyncedNow
 from api.wanted_revisions import WantedRevisions
 from api.wrong_credentials import WrongCredentials
+from edgewright.adapters.charts.own_charts import GitChartShelf
+from edgewright.application.chart_templates import ChartTemplates
 from edgewright.application.configurations import ClusterConfigurations
 from edgewright.application.edge_status import EdgeStatusDoor
+from edgewright.application.own_charts import ChartFolders, OwnCharts
 from edgewright.application.secret_commits import SecretCommits
 from edgewright.application.secret_wishes import SecretWishes
 
@@ -132,6 +136,12 @@ def furnish(app: FastAPI, gateway: Gateway, live: Live, access: Access) -> None:
         searches=live.searches,
         edge_statuses=live.edge_statuses,
     )
+    shelf = GitChartShelf(gateway.ports.git)
+    templates = ChartTemplates(
+        gateway.ports.config, gateway.directory, live.chart_values, ChartFolders(gateway.ports.git, shelf)
+    )
+    charts = OwnCharts(gateway.ports.git, gateway.ports.audit, shelf, templates, gateway.offer.external_url)
+    app.state.chart_room = ChartRoom(charts, templates, live.nudges)
     app.state.admission_room = AdmissionRoom(
         directory=gateway.directory,
         config=gateway.ports.config,

@@ -40,7 +40,7 @@ async def refuse_without_effect(config: ConfigStore, app: UUID, object_: UUID, b
     if app == APP_GIT_REPOSITORY and not await _is_there(config, app, object_, body):
         _refuse(
             "Edgewright makes, moves and mirrors no repository because of an entry.",
-            hint="Each cluster has its driving repository; shared/helm-charts is the only other one.",
+            hint="Each cluster has its driving repository; push charts of yours with: edgewright chart push FOLDER.",
         )
     only = _ONLY_OBJECTS.get(app)
     if only is not None and object_ != only:

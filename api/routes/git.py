@@ -199,7 +199,10 @@ async def _admit(room: GitRoom, caller: GitCaller, repository: UUID | None, *, p
     if repository is None:
         raise NotFound("There is no such repository.", code="repository_unknown")
     if pushes and shared:
-        raise Forbidden("Shared repositories are published by the centre; nobody pushes to them.")
+        raise Forbidden(
+            "The centre writes the shared repositories; nobody pushes to them with Git.",
+            hint="Push a chart of yours with: edgewright chart push FOLDER.",
+        )
     if isinstance(caller, OperatorToken) and not shared:
         row = await room.directory.get(repository)
         refuse_deleted(row)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import edgewright
 from edgewright.adapters.sealed_secrets_chart import SealedSecretsChart
+from edgewright.domain.own_charts import OWN_CHARTS
 from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
 from edgewright.errors import Stalled
 from edgewright.ports.git_server import CommitId, CommitMessage, GitServer, HeadMoved
@@ -18,7 +19,7 @@ def charts_path() -> Path:
 
 
 def publish_charts(git: GitServer, charts: Path, sealed_secrets: SealedSecretsChart) -> CommitId:
-    """Makes the repository hold exactly the charts below a folder; makes it first if need be.
+    """Makes the repository hold exactly the charts below a folder, and the pushed ones; makes it first if need be.
 
     Args:
         charts: hidden files and files of editors in it are left out.
@@ -53,7 +54,8 @@ def publish_charts(git: GitServer, charts: Path, sealed_secrets: SealedSecretsCh
 def _commit(git: GitServer, files: Mapping[str, bytes]) -> CommitId:
     head = git.head(REPOSITORY_HELM_CHARTS)
     published = git.list(REPOSITORY_HELM_CHARTS, "", at=head) if head else ()
-    changes: dict[str, bytes | None] = {path: None for path in published if path not in files}
+    ours = (path for path in published if not path.startswith(f"{OWN_CHARTS}/"))
+    changes: dict[str, bytes | None] = {path: None for path in ours if path not in files}
     changes.update(files)
     message = CommitMessage(subject="Publish the charts of this Edgewright", actor="centre")
     return git.commit(REPOSITORY_HELM_CHARTS, changes, message, expected_head=head)

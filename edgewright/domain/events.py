@@ -20,6 +20,8 @@ class EventKind(StrEnum):
     CERTIFICATE_CHANGED = "certificate.changed"
     CERTIFICATE_PROPOSED = "certificate.proposed"
     CERTIFICATE_REFUSED = "certificate.refused"
+    CHART_PUSHED = "chart.pushed"
+    CHART_REMOVED = "chart.removed"
     CLUSTER_BLOCKED = "cluster.blocked"
     CLUSTER_CHANGED = "cluster.changed"
     CLUSTER_CREATED = "cluster.created"

@@ -69,6 +69,8 @@ def needed(method: str, path: str, tag: str) -> Permission:
         return PERMISSION[tag]
     if method == "GET":
         return Permission.READ
+    if path.startswith("/v1/chart/"):
+        return Permission.PUSH
     return Permission.SECRETS if tag == "secrets" else Permission.CLUSTERS
 
 

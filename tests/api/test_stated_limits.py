@@ -148,9 +148,9 @@ async def test_allowances_are_those_that_the_documents_state(
 def octets(what: str) -> int:
     """The figure in the sentence about bodies."""
     figures = stated(
-        r"Bodies are bounded by route: (\d+ KiB), (\d+ KiB) for a status, (\d+ MiB) for an entry and for all keys of"
-        r" one Secret, (\d+ MiB) for re-sealed values, a Flux bundle and what a fetch asks,"
-        r" (\d+ MiB) for many secrets at once"
+        r"Bodies are bounded by route: (\d+ KiB), (\d+ KiB) for a status, (\d+ MiB) for an entry, a Helm chart"
+        r" template, a packed chart and all keys of one Secret, (\d+ MiB) for re-sealed values, a"
+        r" Flux bundle and what a fetch asks, (\d+ MiB) for many secrets at once"
     )
     return int(dict(zip(("usual", "status", "entry", "large", "many secrets"), figures, strict=True))[what])
 
@@ -161,6 +161,8 @@ LIMITS = {
     "PATCH /v1/cluster/{uuid}": "entry",
     "POST /v1/cluster/{uuid}/recreate": "entry",
     **{f"{method} {entry}": "entry" for method in ("PUT", "PATCH") for entry in ENTRIES},
+    "PUT /v1/chart/{chart}": "entry",
+    "PUT /v1/template/{template}": "entry",
     "PUT /v1/cluster/{uuid}/secret/{namespace}/{name}/{key}": "entry",
     "PATCH /v1/cluster/{uuid}/secret/{namespace}/{name}": "entry",
     "POST /v1/cluster/{uuid}/secret": "many secrets",
@@ -200,6 +202,7 @@ async def test_bodies_have_the_limits_that_the_documents_state(centre: GatewayCe
     name = "helm-charts" if "shared" in template else "db" if "secret" in template else "edge"
     name = "populate_repository" if "/step/" in template else name
     places = {"app": APP_OBJECT_INFO, "object_uuid": uuid4(), "namespace": "default", "key": "key"}
+    places |= {"chart": "press", "template": "press"}
     url = template.format(**places, uuid=edge.cluster, name=name, service="git-upload-pack")
     headers = {"Content-Type": "application/x-git-upload-pack-request"} if template.endswith("{service}") else {}
     if template == "/v1/register":

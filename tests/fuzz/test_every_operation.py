@@ -1,6 +1,8 @@
 """Every operation of the OpenAPI document can be used, and its answers are what the document says."""
 
+import io
 import secrets
+import tarfile
 from collections.abc import Mapping
 from datetime import timedelta
 from uuid import uuid4
@@ -15,6 +17,8 @@ from resealing_edge import status as edge_status
 from supervised import eventually
 from tour import OPERATIONS, Tour
 
+from edgewright.adapters.chart_publisher import charts_path, publish_charts
+from edgewright.adapters.sealed_secrets_chart import SealedSecretsChart
 from edgewright.application.edge_status import EdgeStatusDoor
 from edgewright.domain.cluster import Order, Phase, Role, StepName, StepState
 from edgewright.domain.credentials import cluster_secret
@@ -30,6 +34,7 @@ def test_every_operation_is_reached_with_success(live: LiveGateway, population: 
     look_around(tour, population)
     live_a_life(tour, live, population)
     keep_entries(tour)
+    keep_charts(tour, live)
     missed = [operation for operation in OPERATIONS if operation not in tour.reached]
     assert len(missed) <= len(OPERATIONS) * 0.05, missed
     assert missed == [("GET", "/v1/cluster/{uuid}/install/agent")]  # this centre names no image
@@ -172,6 +177,31 @@ def keep_entries(tour: Tour) -> None:
     tour.visit("GET /v1/service/{service_uuid}", fill={"service_uuid": SERVICE_GIT})
     made = tour.visit("POST /v1/token", json={"name": "tour", "permissions": ["read"]}).json()
     tour.visit("DELETE /v1/token/{token_id}", fill={"token_id": made["id"]})
+
+
+def keep_charts(tour: Tour, live: LiveGateway) -> None:
+    """A chart from its push to its removal, and the template that uses it."""
+    publish_charts(live.centre.git, charts_path(), SealedSecretsChart())
+    tour.visit("PUT /v1/chart/{chart}", fill={"chart": "tour"}, content=small_chart("tour"))
+    tour.visit("GET /v1/chart")
+    template = {"template": "tour"}
+    for status in (201, 200):  # new, and there already
+        wish = {"chart": "tour", "values": {"line": "{{ name }}"}}
+        assert tour.visit("PUT /v1/template/{template}", fill=template, json=wish).status_code == status
+    tour.visit("GET /v1/template/{template}", fill=template)
+    tour.visit("GET /v1/template")
+    tour.visit("DELETE /v1/template/{template}", fill=template)
+    tour.visit("DELETE /v1/chart/{chart}", fill={"chart": "tour"})
+
+
+def small_chart(name: str) -> bytes:
+    """A chart as `helm package` packs it."""
+    metadata, content = f"apiVersion: v2\nname: {name}\nversion: 1.0.0\n".encode(), io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w:gz") as archive:
+        member = tarfile.TarInfo(f"{name}/Chart.yaml")
+        member.size = len(metadata)
+        archive.addfile(member, io.BytesIO(metadata))
+    return content.getvalue()
 
 
 def test_answer_that_breaks_the_document_would_be_found(live: LiveGateway) -> None:

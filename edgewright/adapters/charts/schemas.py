@@ -76,14 +76,7 @@ class ChartSchemas:
 
     def _verdict(self, release: ChartRelease, head: CommitId, partly: bool) -> Misfit | Unchecked | None:
         tree = self._tree(release.chart, head)
-        if isinstance(tree, Unchecked) or tree.takes_anything:
-            return tree if isinstance(tree, Unchecked) else None
-        try:
-            given = list(given_to_each(tree.chart, release.values))
-        except NotAnObject as error:
-            return Misfit(release.chart, error.path, "has to be an object")
-        verdicts = [*_verdicts(release, given, partly), *(_unchecked(release.chart, why) for why in tree.unread)]
-        return next((each for each in verdicts if isinstance(each, Misfit)), verdicts[0] if verdicts else None)
+        return tree if isinstance(tree, Unchecked) else verdict_on(release, tree, partly=partly)
 
     def _tree(self, chart: str, head: CommitId) -> ChartTree | Unchecked:
         with self._lock:
@@ -101,6 +94,22 @@ class ChartSchemas:
             while len(self._read) > REMEMBERED:
                 del self._read[next(iter(self._read))]
         return found
+
+
+def verdict_on(release: ChartRelease, tree: ChartTree, *, partly: bool) -> Misfit | Unchecked | None:
+    """What does not fit a chart that was read, or could not be checked; None if all is well.
+
+    Args:
+        partly: see ``ChartSchemas.verdicts``.
+    """
+    if tree.takes_anything:
+        return None
+    try:
+        given = list(given_to_each(tree.chart, release.values))
+    except NotAnObject as error:
+        return Misfit(release.chart, error.path, "has to be an object")
+    verdicts = [*_verdicts(release, given, partly), *(_unchecked(release.chart, why) for why in tree.unread)]
+    return next((each for each in verdicts if isinstance(each, Misfit)), verdicts[0] if verdicts else None)
 
 
 def _verdicts(release: ChartRelease, given: Iterable[Given], partly: bool) -> Iterator[Misfit | Unchecked]:

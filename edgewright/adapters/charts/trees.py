@@ -40,8 +40,13 @@ def read_tree(git: GitServer, chart: str, *, at: CommitId) -> ChartTree:
     Raises:
         Unusable: the chart's own schema, values or metadata cannot be used.
     """
+    return tree_in(CommittedFolder(git, at, chart))
+
+
+def tree_in(folder: Folder) -> ChartTree:
+    """The chart in any folder; see ``read_tree``."""
     reading = _Reading()
-    found = reading.chart(CommittedFolder(git, at, chart), "")
+    found = reading.chart(folder, "")
     tree = ChartTree(found, tuple(reading.unread))
     return ChartTree(Chart()) if tree.takes_anything else tree
 
