@@ -11,6 +11,7 @@ from edgewright import __version__
 from edgewright.cli import admin, agent_image, doctor, down, up
 from edgewright.cli.client_settings import ClientSettings
 from edgewright.cli.commands import (
+    chart,
     cluster_changes,
     cluster_check_in,
     cluster_creation,
@@ -23,6 +24,7 @@ from edgewright.cli.commands import (
     fleet_views,
     flux,
     secret,
+    template,
     token,
     webhook,
 )
@@ -92,6 +94,13 @@ app.command("events", rich_help_panel=_GATEWAY, epilog=example("events --cluster
 )
 app.command("residue", rich_help_panel=_GATEWAY, epilog=example("residue"))(fleet_views.residue)
 app.add_typer(secret.app, name="secret", help="Seal secrets for a cluster.", rich_help_panel=_GATEWAY)
+app.add_typer(chart.app, name="chart", help="Charts that edges can get.", rich_help_panel=_GATEWAY)
+app.add_typer(
+    template.app,
+    name="template",
+    help="Helm chart templates: which chart and values clusters get.",
+    rich_help_panel=_GATEWAY,
+)
 app.add_typer(flux.app, name="flux", help="The Flux that edges get.", rich_help_panel=_GATEWAY)
 app.add_typer(token.app, name="token", help="Tokens of people and scripts.", rich_help_panel=_GATEWAY)
 app.add_typer(webhook.app, name="webhook", help="Where notifications go.", rich_help_panel=_GATEWAY)

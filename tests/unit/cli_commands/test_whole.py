@@ -13,7 +13,7 @@ from command_line import CommandLine
 
 from edgewright.cli.main import app
 
-GROUPS = ("cluster", "secret", "token")
+GROUPS = ("chart", "cluster", "secret", "template", "token")
 HEAVY = (
     "api",
     "workflows",
@@ -58,6 +58,8 @@ def test_every_command_of_the_contract_is_there() -> None:
     sight = {"list", "show", "timeline"}
     steering = {"accept", "reject", "certificate", "rotate", "revoke", "check-in", "pause", "resume", "retry", "skip"}
     assert found == {
+        "chart": {"list", "push", "remove"},
+        "template": {"list", "show", "put", "remove"},
         "cluster": life | sight | steering,
         "secret": {"put", "tls", "registry", "label", "annotate", "delete", "list", "reseal"},
         "token": {"create", "list", "revoke"},
