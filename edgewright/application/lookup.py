@@ -1,5 +1,6 @@
 """Finding what a request names."""
 
+from difflib import get_close_matches
 from typing import Any, Protocol
 from uuid import UUID
 
@@ -57,17 +58,32 @@ async def chart_uuid(config: ConfigStore, chart: str) -> UUID:
     """The Helm chart template that a UUID or a name means.
 
     Raises:
-        Invalid: code ``chart_unknown``.
+        Invalid: ``chart_unknown``; ``template_ambiguous``: several have that name.
     """
     try:
         return UUID(chart)
     except ValueError:
         pass
-    for template in await config.objects(APP_HELM_CHART_TEMPLATE):
-        info = await config.get(APP_OBJECT_INFO, template)
-        if info is not None and isinstance(info.body, dict) and info.body.get("name") == chart:
-            return template
-    raise Invalid("No Helm chart template has that name.", code="chart_unknown", where="/chart")
+    templates = await config.objects(APP_HELM_CHART_TEMPLATE)
+    infos = await config.get_each([(APP_OBJECT_INFO, each) for each in templates])
+    names = {each.object: each.body.get("name") for each in infos if each is not None and isinstance(each.body, dict)}
+    found = [template for template, name in names.items() if name == chart]
+    if len(found) > 1:
+        raise Invalid(
+            "Several Helm chart templates have that name.",
+            code="template_ambiguous",
+            hint=f"Name one by its UUID: {', '.join(map(str, found[:5]))}.",
+            where="/chart",
+        )
+    if not found:
+        close = get_close_matches(chart, [name for name in names.values() if isinstance(name, str)], n=1)
+        raise Invalid(
+            "No Helm chart template has that name.",
+            code="chart_unknown",
+            hint=f"Did you mean {close[0]}?" if close else "`edgewright template list` shows all.",
+            where="/chart",
+        )
+    return found[0]
 
 
 def settings_of(values: dict[str, Any]) -> ClusterSettings:

@@ -187,6 +187,7 @@ BROKEN: list[tuple[Mapping[str, str | bytes], str, str]] = [
     ({**chart(), "../../../evil": "x"}, "path_invalid", "evil"),
     ({**chart(), ".git/hooks/pre-receive": "x"}, "path_invalid", "Git's own folder"),
     ({**chart(), "a\x1b[31m": "x"}, "path_invalid", "control character"),
+    ({**chart(), "a": "x", "a/b": "x"}, "path_invalid", "a file and a folder"),
 ]
 
 
@@ -421,19 +422,25 @@ async def test_an_unknown_template_is_guessed(admin: httpx.AsyncClient) -> None:
     answer = await admin.get("/v1/template/edge-clustr")
     assert (answer.status_code, answer.json()["code"]) == (404, "template_unknown")
     assert answer.json()["hint"] == "Did you mean edge-cluster?"
+    created = await admin.post("/v1/cluster", json={"name": "line-1", "chart": "edge-clustr"})
+    assert (created.status_code, created.json()["code"]) == (422, "chart_unknown")
+    assert created.json()["hint"] == "Did you mean edge-cluster?"
 
 
 async def test_two_templates_of_one_name_are_told_apart_by_uuid(admin: httpx.AsyncClient) -> None:
-    made = [
-        UUID((await admin.put(f"/v1/template/{name}", json={"chart": "edge-cluster"})).json()["uuid"])
-        for name in "ab"
-    ]
+    values = (await admin.get("/v1/template/edge-cluster")).json()["values"]
+    wish, made = {"chart": "edge-cluster", "values": values}, []
+    for name in "ab":
+        made.append(UUID((await admin.put(f"/v1/template/{name}", json=wish)).json()["uuid"]))
     for each in made:
         info = f"/v1/app/64a8bfa9-7772-45c4-9d1a-9e6290690957/object/{each}"
         assert (await admin.put(info, json={"name": "same"})).is_success
     answer = await admin.get("/v1/template/same")
     assert (answer.status_code, answer.json()["code"]) == (409, "template_ambiguous")
     assert all(str(each) in answer.json()["hint"] for each in made)
+    cluster = await admin.post("/v1/cluster", json={"name": "line-1", "chart": "same"})
+    assert (cluster.status_code, cluster.json()["code"]) == (422, "template_ambiguous")
+    assert (await admin.post("/v1/cluster", json={"name": "line-1", "chart": str(made[1])})).status_code == 201
     new = await admin.put("/v1/template/a", json={"chart": "edge-cluster"})
     assert new.status_code == 201, "the one that was called so is another one now"
     assert UUID(new.json()["uuid"]) not in made
