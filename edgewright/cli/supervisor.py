@@ -4,7 +4,6 @@ One thread owns the children and does everything in ``tick``; what takes long ru
 """
 
 import os
-import shutil
 import signal
 import subprocess
 import threading
@@ -18,11 +17,13 @@ from typing import TypeVar
 
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.cli.ledger import MARK, ProcessLedger
+from edgewright.cli.part_logs import bound_log, log_size, log_tail, reason_in
 
-LARGEST_BYTES = 10 * 1024 * 1024
-"""A log that has grown beyond this is moved to ``.1``; the one before to ``.2``; older ones go."""
 _TICK_SECONDS = 0.05
 _LOG_CHECK_SECONDS = 60.0
+_HOUR = 3600.0
+_LAST_LINES = 5
+_LONGEST_LINE = 300
 
 T = TypeVar("T")
 
@@ -82,6 +83,8 @@ class _Child:
     part: Part
     running: subprocess.Popen[bytes] | None = None
     restart_at: float | None = None
+    log_from: int = 0
+    """Where in its log the newest run begins, in bytes."""
     deaths: deque[float] = field(default_factory=deque)
 
 
@@ -137,11 +140,12 @@ class Supervisor:
             CliError: it did not in time, or a part keeps dying.
             StopRequested.
         """
-        part = self._children[name].part
+        child = self._children[name]
+        part = child.part
         if not self.wait_for(part.ready, seconds=seconds):
             raise CliError(
-                f"{name} did not get ready within {seconds:.0f} seconds.",
-                _read_the_log(part),
+                f"{name} was not ready within {seconds:.0f} seconds.",
+                _why(child),
                 ExitCode.UNAVAILABLE,
             )
 
@@ -160,11 +164,19 @@ class Supervisor:
             self.tick()
         return True
 
-    def watch(self) -> None:
-        """Watches over the children for good; ends only by raising."""
+    def watch(self, hourly: Callable[[], None] = lambda: None) -> None:
+        """Watches over the children for good; ends only by raising.
+
+        Args:
+            hourly: work that is due once an hour; quick, for the children are not watched meanwhile.
+        """
+        due = time.monotonic() + _HOUR
         while True:
             time.sleep(_TICK_SECONDS * 2)
             self.tick()
+            if time.monotonic() > due:
+                due += _HOUR
+                hourly()
 
     def tick(self) -> None:
         """One round: notices deaths, restarts what is due, bounds the logs.
@@ -207,6 +219,7 @@ class Supervisor:
         if part.ready_file:
             part.ready_file.unlink(missing_ok=True)
         bound_log(part.log)
+        child.log_from = log_size(part.log)
         mark = self._ledger.open_record(part.name)
         with part.log.open("ab") as log:
             try:
@@ -234,15 +247,15 @@ class Supervisor:
         while now - child.deaths[0] > self._policy.window:
             child.deaths.popleft()
         deaths = len(child.deaths)
-        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"ended with exit code {code}"
+        how = f"was killed by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"
         if deaths >= self._policy.deaths:
             raise CliError(
-                f"{part.name} {how}, {deaths} times within {self._policy.window:.0f} seconds; everything is stopped.",
-                _read_the_log(part),
+                f"{part.name} {how}, {deaths} times within {self._policy.window:.0f} seconds. Everything is stopped.",
+                _why(child),
             )
         pause = self._policy.pause_after(deaths)
         child.restart_at = now + pause
-        self._say(f"{part.name} {how}; it is started again in {pause:g} s (log: {part.log})")
+        self._say(f"{part.name} {how}. Restarting in {pause:g} s. Log: {part.log}")
 
     def _end(self, running: subprocess.Popen[bytes], grace: float) -> None:
         if self._signals.count < 2:
@@ -270,43 +283,13 @@ def in_background(work: Callable[[], T]) -> "Future[T]":
     return outcome
 
 
-def _read_the_log(part: Part) -> str:
-    words = last_words(part.log)
-    advice = f"Read {part.log}" + (f"; its last line: {words}" if words else ".")
-    return f"{advice}\n{part.advice}" if part.advice else advice
-
-
-def bound_log(log: Path, *, largest: int = LARGEST_BYTES) -> bool:
-    """Rotates a log that is too large, also while a child appends to it; returns whether it was.
-
-    The file itself stays and is emptied, because the child holds it open; a line that is written during the copy
-    may be lost.
-    """
-    try:
-        if log.stat().st_size <= largest:
-            return False
-    except FileNotFoundError:
-        return False
-    newest, older = log.with_name(log.name + ".1"), log.with_name(log.name + ".2")
-    try:
-        if newest.exists():
-            newest.replace(older)
-        shutil.copyfile(log, newest)
-    except OSError:
-        # On a full disk the space is worth more than the old lines.
-        newest.unlink(missing_ok=True)
-    with log.open("r+b") as file:
-        file.truncate(0)
-    return True
-
-
-def last_words(log: Path, *, longest: int = 200) -> str:
-    """The last line of a log that is not empty, cut to a length; empty if there is none."""
-    try:
-        with log.open("rb") as file:
-            file.seek(0, 2)
-            file.seek(max(0, file.tell() - 4096))
-            lines = [line.strip() for line in file.read().decode(errors="replace").splitlines() if line.strip()]
-    except OSError:
-        return ""
-    return lines[-1][:longest] if lines else ""
+def _why(child: _Child) -> str:
+    """Why a part does not serve, as far as its log tells: the reason first, then what may help and the last lines."""
+    part, lines = child.part, log_tail(child.part.log, since=child.log_from)
+    reason = reason_in(lines)
+    told = [f"Reason: {reason}"] if reason else []
+    told += [part.advice] if part.advice else []
+    if not lines:
+        return "\n".join([*told, f"It wrote nothing to its log, {part.log}."])
+    shown = [f"  {line[:_LONGEST_LINE]}" for line in lines[-_LAST_LINES:]]
+    return "\n".join([*told, f"Last lines of {part.log}:", *shown])

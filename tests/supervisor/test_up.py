@@ -198,7 +198,7 @@ def test_temporal_server_that_keeps_dying_ends_up_with_its_log_named(
     program.chmod(0o755)
     refused = edgewright.command("up", EDGEWRIGHT_TEMPORAL_BINARY=str(program))
     assert refused.returncode == 1
-    assert "temporal ended with exit code 7, 5 times" in refused.stderr
+    assert "temporal exited with code 7, 5 times" in refused.stderr
     assert f"{edgewright.home}/logs/temporal.log" in refused.stderr
-    assert "the file is not a database" in refused.stderr
+    assert "  Reason: the file is not a database\n" in refused.stderr
     assert edgewright.children() == {}

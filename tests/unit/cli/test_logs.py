@@ -1,11 +1,11 @@
-"""Logs stay bounded while somebody writes to them."""
+"""Logs stay bounded while somebody writes to them, and tell why a program has ended."""
 
 import errno
 from pathlib import Path
 
 import pytest
 
-from edgewright.cli.supervisor import bound_log, last_words
+from edgewright.cli.part_logs import bound_log, log_size, log_tail, reason_in
 
 
 def test_small_log_is_left_alone(tmp_path: Path) -> None:
@@ -43,9 +43,34 @@ def test_log_that_does_not_fit_on_the_disk_twice_is_emptied_all_the_same(
     assert [(path.name, path.read_text()) for path in tmp_path.iterdir()] == [("part.log", "")]
 
 
-def test_last_words_are_the_last_line_that_says_something(tmp_path: Path) -> None:
+def test_the_tail_is_of_the_newest_run_and_moves_no_cursor(tmp_path: Path) -> None:
     log = tmp_path / "part.log"
-    log.write_bytes(b"x" * 9000 + b"\nTrace\nValueError: no\n\n  \n")
-    assert last_words(log) == "ValueError: no"
-    assert last_words(log, longest=5) == "Value"
-    assert last_words(tmp_path / "absent.log") == ""
+    log.write_bytes(b"ValueError: of an earlier run\n")
+    since = log_size(log)
+    with log.open("ab") as file:
+        file.write(b"x" * 90_000 + b"\none\n\n  \n\x1b[2Jtwo\n")
+    tail = log_tail(log, since=since)
+    assert tail[-2:] == ["one", " [2Jtwo"]
+    assert sum(map(len, tail)) < 20_000
+    assert log_tail(log, since=10**9)[-1] == " [2Jtwo", "a log that was emptied meanwhile"
+    assert log_tail(tmp_path / "absent.log") == []
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ((), ""),
+        (("starting", "the file is not a database"), "the file is not a database"),
+        (("Traceback (most recent call last):", "  File x", "sqlite3.DatabaseError: malformed", "bye"),
+         "sqlite3.DatabaseError: malformed"),
+        (('{"level": "error", "event": "old"}', "ModuleNotFoundError: No module named 'api'"),
+         "ModuleNotFoundError: No module named 'api'"),
+        (('{"level": "critical", "event": "cannot start", "detail": "No key.", "hint": "Make one."}',
+          '{"level": "info", "event": "stopped"}'), "No key. Make one."),
+        (('{"level": "error", "event": "x", "exception": "Traceback\\n  File\\nOSError: disk"}',), "OSError: disk"),
+        (("level=ERROR msg=address in use", "bye"), "level=ERROR msg=address in use"),
+        (("[1, 2]", "12", "null"), "null"),
+    ],
+)  # fmt: skip
+def test_the_reason_is_found_among_other_lines(lines: tuple[str, ...], reason: str) -> None:
+    assert reason_in(lines) == reason
