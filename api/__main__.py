@@ -9,7 +9,6 @@ import asyncio
 import math
 import signal
 import socket
-import ssl
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -23,11 +22,12 @@ from api.app import build
 from api.connections.bounded_http import bounded_http
 from api.connections.large_blocks import keep_large_blocks_apart
 from api.connections.limits import raise_descriptor_limit
+from api.connections.served_certificate import ServedCertificate, refreshing
 from api.live import Live
 from api.metrics_port import serving_metrics
 from api.operator_turns import KnownOperators
 from edgewright.core_dumps import forbid_core_dumps
-from edgewright.errors import EdgewrightError, Stalled
+from edgewright.errors import EdgewrightError
 from edgewright.event_loop import new_event_loop, prefer_the_loop, spare_what_is_loaded
 from edgewright.logs import configure_logs
 from edgewright.settings import Settings
@@ -70,13 +70,16 @@ class Server(uvicorn.Server):
 
 async def serve(settings: Settings) -> bool:
     """Serves until told to end; returns whether it started."""
-    async with build(settings) as app:
+    served = _served_certificate(settings)
+    async with build(settings) as app, refreshing(served):
         config = uvicorn.Config(
             app,
             host=settings.bind,
             port=settings.gateway_port,
             http=bounded_http(
-                app.state.live.places, _tls(settings), holder_known_by=KnownOperators(app.state.access.operator_time)
+                app.state.live.places,
+                served.context if served else None,
+                holder_known_by=KnownOperators(app.state.access.operator_time),
             ),
             ws="none",
             log_config=None,
@@ -86,7 +89,7 @@ async def serve(settings: Settings) -> bool:
             timeout_graceful_shutdown=FAREWELL_SECONDS,
             timeout_keep_alive=math.ceil(app.state.live.places.limits.idle_seconds),
         )
-        server = Server(config, app, has_tls=settings.tls_cert is not None)
+        server = Server(config, app, has_tls=served is not None)
         live: Live = app.state.live
         spare_what_is_loaded()
         async with serving_metrics(live.scrape, live.metrics, settings.metrics_bind, settings.metrics_port):
@@ -94,7 +97,7 @@ async def serve(settings: Settings) -> bool:
         return server.started
 
 
-def _tls(settings: Settings) -> ssl.SSLContext | None:
+def _served_certificate(settings: Settings) -> ServedCertificate | None:
     """What connections are secured with; None: plain http.
 
     Raises:
@@ -102,16 +105,7 @@ def _tls(settings: Settings) -> ssl.SSLContext | None:
     """
     if settings.tls_cert is None or settings.tls_key is None:
         return None
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    try:
-        context.load_cert_chain(settings.tls_cert, settings.tls_key)
-    except OSError as error:
-        raise Stalled(
-            f"The certificate or its key cannot be used ({error.strerror or error}).",
-            code="tls_unusable",
-            hint="EDGEWRIGHT_TLS_CERT and EDGEWRIGHT_TLS_KEY name PEM files that belong together.",
-        ) from error
-    return context
+    return ServedCertificate(settings.tls_cert, settings.tls_key)
 
 
 def main() -> int:

@@ -15,9 +15,9 @@ from edgewright.domain.cluster import Frozen
 
 MANIFEST = "manifest.json"
 DATABASE = "edgewright.db"
-HOME_FILES = ("admin-token", "ports.json", WEBHOOK_KEY)
-"""Files of the home that are kept: the administrator's token, the ports that were picked at the first start, and the
-key that webhooks are signed with."""
+HOME_FILES = ("admin-token", "ports.json", WEBHOOK_KEY, "share.json", "authority.key")
+"""Files of the home that are kept: the administrator's token, the ports that were picked at the first start, the key
+that webhooks are signed with, the address that edges use, and the authority that they trust."""
 _CHUNK = 1 << 20
 
 

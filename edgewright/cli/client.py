@@ -231,7 +231,7 @@ def connect() -> GatewayClient:
             ExitCode.UNAVAILABLE,
         )
     token = read_token(settings.token_file or settings.home / "admin-token")
-    return GatewayClient(endpoints.gateway, token, ca_bundle=settings.ca_bundle)
+    return GatewayClient(endpoints.gateway, token, ca_bundle=endpoints.authorities or settings.ca_bundle)
 
 
 def starter() -> str:

@@ -17,7 +17,7 @@ from edgewright.cli.local import local_settings
 def down(
     timeout: Annotated[float, typer.Option(help="Seconds to wait until everything has stopped.", min=0)] = 60.0,
 ) -> None:
-    """Stop what `edgewright up` has started on this home."""
+    """Stop what `edgewright up` started, from another terminal."""
     home = local_settings().home
     until = time.monotonic() + timeout
     pid = holder(home)
@@ -38,7 +38,7 @@ def down(
         if time.monotonic() > until:
             raise CliError(
                 f"Process {pid} has not stopped within {timeout:g} seconds.",
-                f"Wait longer with --timeout, or end it by force: kill -9 {pid}; the next `up` clears up after it.",
+                f"Wait longer with --timeout, or kill it: kill -9 {pid}. The next `up` cleans up.",
                 ExitCode.UNAVAILABLE,
             )
         time.sleep(0.05)
@@ -54,14 +54,14 @@ def _lives(process: psutil.Process) -> bool:
 
 
 def _clear_up(home: Path) -> None:
-    """Nobody runs here; what a killed `up` has left behind is ended, too."""
+    """No `up` runs here. Stops what a killed one has left behind."""
     if not home.is_dir():
-        typer.echo(f"Nothing runs: there is no home {home}.")
+        typer.echo(f"Not running: there is no home {home}.")
         return
     with exclusive_home(home):
         survivors = ProcessLedger(home).end_survivors()
         remove_endpoints(home)
     if survivors:
-        typer.echo(f"Ended what a killed run had left behind: {', '.join(survivors)}.")
+        typer.echo(f"Stopped what a killed run had left behind: {', '.join(survivors)}.")
     else:
-        typer.echo(f"Nothing runs on {home}.")
+        typer.echo(f"Not running in {home}.")

@@ -22,6 +22,9 @@ class Endpoints:
         temporal_ui: base URL of its Web UI; empty if it is not known.
         pid: the `edgewright up` that wrote this.
         worker_metrics: URL of the worker's Prometheus metrics; the gateway's are at ``/metrics``.
+        external_url: where edges reach the gateway; empty: nowhere was set.
+        bind: the address that the gateway listens on.
+        ca_bundle: PEM file that verifies the gateway; empty: what this machine trusts.
     """
 
     gateway: str
@@ -29,6 +32,14 @@ class Endpoints:
     temporal_ui: str
     pid: int
     worker_metrics: str = ""
+    external_url: str = ""
+    bind: str = "127.0.0.1"
+    ca_bundle: str = ""
+
+    @property
+    def authorities(self) -> Path | None:
+        """``ca_bundle`` as a path; None if there is none."""
+        return Path(self.ca_bundle) if self.ca_bundle else None
 
 
 def write_endpoints(home: Path, endpoints: Endpoints) -> None:
@@ -57,6 +68,9 @@ def read_endpoints(home: Path) -> Endpoints | None:
             temporal_ui=str(content["temporal_ui"]),
             pid=int(content["pid"]),
             worker_metrics=str(content.get("worker_metrics", "")),
+            external_url=str(content.get("external_url", "")),
+            bind=str(content.get("bind", "127.0.0.1")),
+            ca_bundle=str(content.get("ca_bundle", "")),
         )
     except (OSError, ValueError, KeyError, TypeError):
         return None

@@ -15,6 +15,21 @@ _HALF_RESTORED = "restore-unfinished"
 _HANDOVER_SECONDS = 0.5
 
 
+def authority_file(home: Path) -> Path:
+    """PEM of the home's own certificate authority; there once the centre was shared."""
+    return home / "authority.pem"
+
+
+def authority_key_file(home: Path) -> Path:
+    """PEM of the same authority and of its key."""
+    return home / "authority.key"
+
+
+def server_file(home: Path) -> Path:
+    """PEM of the certificate that the authority has given to the gateway, and of its key; likewise."""
+    return home / "server.pem"
+
+
 def prepare_home(home: Path) -> None:
     """Makes the folder, for its owner only.
 

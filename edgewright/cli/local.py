@@ -8,12 +8,14 @@ from pathlib import Path
 
 from edgewright.cli.endpoints import write_atomically
 from edgewright.cli.failures import CliError
+from edgewright.cli.home import server_file
 from edgewright.cli.ports import PortWish, resolve_ports
 from edgewright.settings import Settings
 
 OLDEST_GIT = (2, 25)
 _PORTS = "ports.json"
-_EVERYWHERE = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - compared with, not bound
+_EVERYWHERE = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - compared with, not bound
+"""How this machine reaches what listens on all of its addresses; a server on :: takes IPv6 alone."""
 
 
 def local_settings() -> Settings:
@@ -126,13 +128,13 @@ def _remembered(home: Path) -> dict[str, int]:
 
 def gateway_url(settings: Settings) -> str:
     """The URL under which this machine reaches its own gateway."""
-    if settings.tls_cert and settings.external_url:
-        return settings.external_url  # the name that the certificate was made for
+    if settings.tls_cert and settings.external_url and settings.tls_cert != server_file(settings.home):
+        return settings.external_url  # the name that the certificate was made for; our own covers this machine, too
     return listening_url(settings)
 
 
 def listening_url(settings: Settings) -> str:
     """The URL of the socket itself, whatever name a certificate bears."""
-    host = "127.0.0.1" if settings.bind in _EVERYWHERE else settings.bind
+    host = _EVERYWHERE.get(settings.bind, settings.bind)
     host = f"[{host}]" if ":" in host else host
     return f"{'https' if settings.tls_cert else 'http'}://{host}:{settings.gateway_port}"

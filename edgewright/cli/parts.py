@@ -135,6 +135,10 @@ def told(settings: Settings) -> dict[str, str]:
         "EDGEWRIGHT_TEMPORAL_ADDRESS": settings.temporal_address,
         "EDGEWRIGHT_TEMPORAL_UI_URL": settings.temporal_ui_url,
         "EDGEWRIGHT_EXTERNAL_URL": settings.external_url,
+        "EDGEWRIGHT_BIND": settings.bind,
+        "EDGEWRIGHT_TLS_CERT": settings.tls_cert,
+        "EDGEWRIGHT_TLS_KEY": settings.tls_key,
+        "EDGEWRIGHT_CA_BUNDLE": settings.ca_bundle,
     }
     return {name: str(value) for name, value in decided.items() if value is not None}
 

@@ -5,21 +5,25 @@ import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
+import typer
 from rich.console import Console
 from rich.text import Text
 
 from edgewright import __version__
 from edgewright.cli.clusters_page import clusters_link
+from edgewright.cli.commands.asking import require_yes
 from edgewright.cli.demo import DEMO_NAME, commission_demo, demo_is_due
 from edgewright.cli.endpoints import Endpoints, remove_endpoints, write_endpoints
 from edgewright.cli.failures import CliError, ExitCode
-from edgewright.cli.home import exclusive_home, prepare_home, refuse_half_restored
+from edgewright.cli.home import exclusive_home, prepare_home, refuse_half_restored, server_file
 from edgewright.cli.invocation import typed
 from edgewright.cli.ledger import ProcessLedger
 from edgewright.cli.local import gateway_url, local_settings, require_git, with_ports
 from edgewright.cli.parts import gateway_part, temporal_parts, worker_part
+from edgewright.cli.share.choice import Sharing, read_sharing, write_sharing
+from edgewright.cli.share.served import chosen_sharing, renewed, with_shared_bind, with_shared_door
 from edgewright.cli.supervisor import StopRequested, StopSignals, Supervisor, in_background
 from edgewright.settings import Settings
 
@@ -31,27 +35,60 @@ _REBUILD_SECONDS = 3600.0
 T = TypeVar("T")
 
 
-def up() -> None:
-    """Start everything on this machine, and stop it again on Ctrl-C.
+def up(
+    address: Annotated[
+        str | None,
+        typer.Argument(help="With --share: the IP address or host name under which other machines reach this one."),
+    ] = None,
+    share: Annotated[
+        bool | None,
+        typer.Option(
+            "--share/--no-share",
+            help="Let other machines reach the gateway, over https; or this machine only. Remembered.",
+        ),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Change the address even if that cuts off edges.")] = False,
+) -> None:
+    """Start everything on this machine; Ctrl-C stops it.
 
-    On a fresh home it also makes the admin token and commissions the cluster `demo`.
+    A fresh home also gets an admin token and the cluster `demo`.
+
+    Example: edgewright up --share 10.0.0.5
     """
     settings = local_settings()
     require_git()
     os.umask(0o077)  # whatever a child makes is this user's alone
-    stop_signals = StopSignals()
-    stop_signals.listen()
     prepare_home(settings.home)
     with exclusive_home(settings.home):
         refuse_half_restored(settings.home)
-        Embedded(settings, stop_signals, Console(highlight=False, soft_wrap=True)).run()
+        sharing = chosen_sharing(settings, share=share, address=address)
+        if sharing.address != read_sharing(settings.home).address:
+            _warn_edges(settings, sharing, yes=yes)
+        stop_signals = StopSignals()
+        stop_signals.listen()
+        Embedded(settings, sharing, stop_signals, Console(highlight=False, soft_wrap=True)).run()
+
+
+def _warn_edges(settings: Settings, sharing: Sharing, *, yes: bool) -> None:
+    """Before another address is in force: whom it concerns, and a question if edges would be cut off."""
+    if settings.external_url:
+        return  # edges use that one, whatever is shared
+    from edgewright.cli.share import attached  # noqa: PLC0415 - slow, and seldom wanted
+
+    affected = attached.affected_edges(settings, sharing)
+    attached.warn_of_affected(
+        affected,
+        say=lambda text: typer.echo(text, err=True),
+        require=lambda question: require_yes(question, yes=yes),
+    )
 
 
 class Embedded:
     """One run of `edgewright up`. The caller holds the home."""
 
-    def __init__(self, settings: Settings, stop_signals: StopSignals, screen: Console) -> None:
+    def __init__(self, settings: Settings, sharing: Sharing, stop_signals: StopSignals, screen: Console) -> None:
         self._given = settings
+        self._sharing = sharing
         self._signals = stop_signals
         self._screen = screen
         self._ledger = ProcessLedger(settings.home)
@@ -66,21 +103,23 @@ class Embedded:
         """
         home = self._given.home
         remove_endpoints(home)
-        self._say(f"Edgewright {__version__}, home {home}")
+        self._say(f"Edgewright {__version__} in {home}")
         for part in self._ledger.end_survivors():
-            self._line(part, "was left over from a run that was killed; ended it")
-        settings = with_ports(self._given)
+            self._line(part, "stopped a process that a killed run had left behind")
+        settings = with_shared_door(with_ports(with_shared_bind(self._given, self._sharing)), self._sharing)
+        if self._sharing != read_sharing(home):
+            write_sharing(home, self._sharing)
         try:
             self._start(settings)
-            self._supervisor.watch()
+            self._supervisor.watch(hourly=lambda: self._renew(settings))
         except StopRequested:
-            self._say("Stopping (Ctrl-C again kills).")
+            self._say("Stopping. Press Ctrl-C again to stop at once.")
         finally:
             remove_endpoints(home)
             self._supervisor.stop()
         if self._signals.count > 1:
             raise CliError(
-                "Killed what had not stopped yet.", "Nothing is lost: the next start goes on.", ExitCode.INTERRUPTED
+                "Stopped at once.", "Nothing is lost: the next start continues from here.", ExitCode.INTERRUPTED
             )
         self._say("Stopped.")
 
@@ -93,22 +132,22 @@ class Embedded:
         from edgewright.cli import initialise  # noqa: PLC0415 - the server starts during this slow import
 
         storage = self._beside(lambda: asyncio.run(initialise.initialise_storage(settings, demo=settings.demo)))
-        self._line("storage", "database, repositories and charts are up to date")
+        self._line("storage", "up to date")
         if embedded:
             self._start_ours(settings)  # they wait for the server by themselves, and take a second to be loaded
             self._supervisor.wait_ready("temporal", seconds=_READY_SECONDS)
             self._supervisor.wait_ready("web-ui", seconds=_READY_SECONDS)
         self._beside(lambda: asyncio.run(initialise.initialise_temporal(settings)))
-        self._line("temporal", f"{settings.temporal_address}{'' if embedded else ' (not ours)'}")
+        self._line("temporal", f"{'running' if embedded else 'using the server'} at {settings.temporal_address}")
         rebuilt = self._beside(lambda: asyncio.run(initialise.rebuild_workflows(settings)), seconds=_REBUILD_SECONDS)
         if rebuilt:
-            self._line("workflows", f"{rebuilt} rebuilt from the database")
+            self._line("workflows", f"rebuilt {rebuilt} from the database")
         if not embedded:
             self._start_ours(settings)  # not before the namespace is there
         self._supervisor.wait_ready("worker", seconds=_READY_SECONDS)
-        self._line("worker", "polls")
+        self._line("worker", "running")
         self._supervisor.wait_ready("gateway", seconds=_READY_SECONDS)
-        self._line("gateway", gateway_url(settings))
+        self._line("gateway", f"running at {gateway_url(settings)}")
         self._publish(settings)
         if demo_is_due(settings.home):
             self._demo(settings)
@@ -125,6 +164,9 @@ class Embedded:
             temporal_ui=settings.temporal_ui_url or "",
             pid=os.getpid(),
             worker_metrics=f"http://{settings.worker_metrics_address}/metrics",
+            external_url=settings.external_url or "",
+            bind=settings.bind,
+            ca_bundle=str(settings.ca_bundle.absolute()) if settings.ca_bundle else "",
         )
         write_endpoints(settings.home, endpoints)
 
@@ -132,8 +174,8 @@ class Embedded:
         try:
             seconds = self._beside(lambda: commission_demo(settings))
         except CliError as error:
-            # Everything runs; the example alone is missing, and the next start tries again.
-            self._line(DEMO_NAME, f"could not be commissioned: {error.sentence} {error.hint or ''}".rstrip())
+            # Only the example is missing, and the next start tries again.
+            self._line(DEMO_NAME, f"not commissioned: {error.sentence} {error.hint or ''}".rstrip())
         else:
             self._line(DEMO_NAME, f"commissioned in {seconds:.2f} s")
 
@@ -142,14 +184,24 @@ class Embedded:
         outcome = in_background(work)
         if not self._supervisor.wait_for(outcome.done, seconds=seconds):
             raise CliError(
-                f"Setting up did not end within {seconds:.0f} seconds.",
-                f"Look at the logs in {self._given.home / 'logs'}.",
+                f"Setup did not finish within {seconds:.0f} seconds.",
+                f"Read the logs in {self._given.home / 'logs'}.",
                 ExitCode.UNAVAILABLE,
             )
         return outcome.result()
 
+    def _renew(self, settings: Settings) -> None:
+        """Makes the gateway's certificate anew when that is due; the gateway takes it without a restart."""
+        if settings.tls_cert != server_file(settings.home):
+            return
+        try:
+            renewed(settings, self._sharing)
+        except (OSError, CliError) as error:
+            told = error.sentence if isinstance(error, CliError) else error.strerror
+            self._say(f"The gateway's certificate could not be renewed: {told} Trying again in an hour.")
+
     def _farewell(self, settings: Settings, *, token_file: str, new_token: bool) -> None:
-        self._say(f"Everything runs, after {time.monotonic() - self._began:.1f} s.\n")
+        self._say(f"Ready in {time.monotonic() - self._began:.1f} s.\n")
         if settings.temporal_ui_url:
             embedded = self._given.temporal_address is None
             link = clusters_link(settings.temporal_ui_url, settings.temporal_namespace, guarded=embedded)
@@ -157,13 +209,17 @@ class Embedded:
         self._line("API", f"{gateway_url(settings)}/docs")
         self._line("admin token", f"{token_file}{' (new)' if new_token else ''}")
         if settings.external_url_is_loopback:
-            self._line(
-                "note", "other machines cannot reach this URL; set EDGEWRIGHT_EXTERNAL_URL to one that they can"
-            )
+            self._line("reachable", f"only from this machine. To let edges in: {typed('up --share')}")
+        else:
+            self._line("edges use", settings.effective_external_url)
         self._say("\nTry next, in another terminal:")
-        for command in ("cluster list", "cluster create press-shop --wait", "cluster bootstrap press-shop"):
+        for command in self._next_commands():
             self._say(f"  {typed(command)}")
-        self._say("\nCtrl-C stops everything.")
+        self._say("\nPress Ctrl-C to stop.")
+
+    def _next_commands(self) -> tuple[str, ...]:
+        first = ("doctor",) if self._sharing.address else ()
+        return (*first, "cluster list", "cluster create press-shop --wait", "cluster bootstrap press-shop")
 
     def _line(self, part: str, text: str) -> None:
         self._show(Text.assemble("  ", (f"{part:<12}", "bold"), f" {text}"))

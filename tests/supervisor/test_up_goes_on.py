@@ -22,7 +22,7 @@ def test_killed_up_goes_on_with_the_next(edgewright: EmbeddedEdgewright) -> None
 
     edgewright.up()
     assert not [pid for pid in orphans.values() if living(pid)]
-    assert "was left over from a run that was killed" in edgewright.said()
+    assert "stopped a process that a killed run had left behind" in edgewright.said()
     assert (edgewright.home / "admin-token").read_text() == token
     eventually(lambda: edgewright.is_ready("press-shop"), seconds=60)
 

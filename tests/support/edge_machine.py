@@ -4,6 +4,7 @@ import base64
 import json
 import shutil
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,12 @@ class EdgeMachine:
 
     Args:
         uid: of its namespace ``kube-system``.
+        within: what a command begins with that is to run on that machine; nothing where it is this one.
     """
 
-    def __init__(self, folder: Path, *, uid: str) -> None:
+    def __init__(self, folder: Path, *, uid: str, within: Sequence[str] = ()) -> None:
         self.folder = folder
+        self._within = within
         self._bin = folder / "bin"
         for made in (folder / "state", self._bin, folder / "tmp"):
             made.mkdir(parents=True)
@@ -74,7 +77,7 @@ class EdgeMachine:
 
     def _run(self, command: list[str], stdin: str, variables: dict[str, str]) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [str(self._bin / command[0]), *command[1:]],
+            [*self._within, str(self._bin / command[0]), *command[1:]],
             input=stdin,
             env={"PATH": str(self._bin), "HOME": str(self.folder), "TMPDIR": str(self.folder / "tmp"), **variables},
             start_new_session=True,

@@ -6,6 +6,7 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,11 +41,16 @@ class EmbeddedEdgewright:
         """What a command begins with that is to see the home as the centre does."""
         return []
 
+    @property
+    def up_arguments(self) -> Sequence[str]:
+        """What is typed after `up`."""
+        return ()
+
     def begin(self) -> None:
         """Types `edgewright up`; what it says goes to a file, as a person would redirect it."""
         with (self.home.parent / f"{self.home.name}.said").open("w") as said:
             self.running = subprocess.Popen(
-                [*self.within, *PROGRAM, "up"],
+                [*self.within, *PROGRAM, "up", *self.up_arguments],
                 env=self.environment,
                 stdin=subprocess.DEVNULL,
                 stdout=said,
@@ -56,7 +62,7 @@ class EmbeddedEdgewright:
     def up(self) -> None:
         """The same, and waits until everything runs."""
         self.begin()
-        eventually(lambda: "Ctrl-C stops everything." in self.said() or self.ended(), seconds=START_SECONDS)
+        eventually(lambda: "Press Ctrl-C to stop." in self.said() or self.ended(), seconds=START_SECONDS)
         assert not self.ended(), f"{self.said()}\n{self.logs()}"
 
     def ended(self) -> bool:

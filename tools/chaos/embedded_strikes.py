@@ -182,7 +182,7 @@ class EmbeddedStrikes:
 
     def _wait_until_up(self) -> None:
         until = time.monotonic() + 150
-        while "Ctrl-C stops everything." not in self._up.said():
+        while "Press Ctrl-C to stop." not in self._up.said():
             if self._up.ended():
                 self._journal.killed("up ended", self._up.said().strip().splitlines()[-2:])
                 self._fresh()

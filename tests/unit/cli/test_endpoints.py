@@ -25,6 +25,9 @@ def test_endpoints_are_read_as_they_were_written(tmp_path: Path) -> None:
         "temporal_ui": "http://127.0.0.1:3",
         "pid": os.getpid(),
         "worker_metrics": "http://127.0.0.1:4/metrics",
+        "external_url": "",
+        "bind": "127.0.0.1",
+        "ca_bundle": "",
     }
 
 

@@ -67,4 +67,4 @@ def test_likely_mistake_ends_in_one_sentence_and_a_hint(
 
 def test_down_without_anything_running_is_fine(tmp_path: Path) -> None:
     shown = run("down", EDGEWRIGHT_HOME=str(tmp_path))
-    assert (shown.returncode, shown.stdout) == (0, f"Nothing runs on {tmp_path}.\n")
+    assert (shown.returncode, shown.stdout) == (0, f"Not running in {tmp_path}.\n")
