@@ -81,13 +81,13 @@ def _git() -> Check:
 def _temporal_program(settings: Settings) -> Check:
     name = "Temporal program"
     if settings.temporal_address:
-        return Check(name, CheckVerdict.OK, f"Not needed: the server at {settings.temporal_address} is used.")
+        return Check(name, CheckVerdict.OK, f"Not needed: using the server at {settings.temporal_address}.")
     try:
         path = temporal_binary(settings)
     except CliError as error:
         return Check(name, CheckVerdict.WRONG, error.sentence, error.hint or "")
     if not os.access(path, os.X_OK):
-        return Check(name, CheckVerdict.WRONG, f"{path} may not be executed.", f"chmod +x {path}")
+        return Check(name, CheckVerdict.WRONG, f"{path} is not executable.", f"chmod +x {path}")
     return Check(name, CheckVerdict.OK, f"{path}.")
 
 
@@ -96,27 +96,29 @@ def _home(home: Path) -> Check:
     if not home.exists():
         parent = _nearest(home)
         if not os.access(parent, os.W_OK | os.X_OK):
-            return Check("home", CheckVerdict.WRONG, f"{home} is not there, and {parent} cannot be written.", own)
-        return Check("home", CheckVerdict.OK, f"{home} is not there yet; `{typed('up')}` makes it.")
+            return Check("home", CheckVerdict.WRONG, f"{home} does not exist, and {parent} is not writable.", own)
+        return Check("home", CheckVerdict.OK, f"{home} does not exist yet; `{typed('up')}` creates it.")
     if not home.is_dir():
         return Check("home", CheckVerdict.WRONG, f"{home} is not a folder.", "Set EDGEWRIGHT_HOME to a folder.")
     if not os.access(home, os.R_OK | os.W_OK | os.X_OK):
-        return Check("home", CheckVerdict.WRONG, f"{home} cannot be written by this user.", own)
+        return Check("home", CheckVerdict.WRONG, f"This user cannot write to {home}.", own)
     mode = home.stat().st_mode & 0o777
     if mode & 0o077:
         return Check(
-            "home", CheckVerdict.WRONG, f"{home} is open to other users (mode {mode:04o}).", f"chmod 700 {home}"
+            "home", CheckVerdict.WRONG, f"Other users can read {home} (mode {mode:04o}).", f"chmod 700 {home}"
         )
     return Check("home", CheckVerdict.OK, f"{home}, mode {mode:04o}.")
 
 
 def _disk(home: Path) -> Check:
     free = shutil.disk_usage(_nearest(home)).free
-    sentence = f"{free / 1024**3:.1f} GiB free where the home is."
+    sentence = f"{free / 1024**3:.1f} GiB free in the home's file system."
     if free < _NO_SPACE:
-        return Check("disk", CheckVerdict.WRONG, sentence, "Free some space: databases and repositories will fail.")
+        return Check(
+            "disk", CheckVerdict.WRONG, sentence, "Free some space; without it, databases and repositories fail."
+        )
     if free < _LITTLE_SPACE:
-        return Check("disk", CheckVerdict.WARNING, sentence, "Free some space before it is full.")
+        return Check("disk", CheckVerdict.WARNING, sentence, "Free some space before the disk is full.")
     return Check("disk", CheckVerdict.OK, sentence)
 
 
@@ -129,8 +131,8 @@ def _clock(home: Path) -> Check:
         return Check(
             "clock",
             CheckVerdict.WRONG,
-            f"The clock is {ahead:.0f} s behind files in the home; tokens and leases would be judged wrongly.",
-            "Set the clock, and let NTP keep it.",
+            f"The clock is {ahead:.0f} s behind files in the home, so tokens and leases expire at the wrong time.",
+            "Set the clock and keep it synchronized with NTP.",
         )
     return Check("clock", CheckVerdict.OK, time.strftime("%Y-%m-%d %H:%M:%S UTC.", time.gmtime(now)))
 
@@ -144,12 +146,12 @@ def _ports(settings: Settings) -> Iterator[Check]:
 def _port(wish: PortWish, ours: frozenset[int]) -> Check:
     name = f"port of {wish.part}"
     if wish.port == 0:
-        return Check(name, CheckVerdict.OK, "Any free one is taken.")
+        return Check(name, CheckVerdict.OK, "Any free port.")
     try:
         resolve_ports([wish])
     except CliError as error:
         if listener_pid(wish.port) in ours:
-            return Check(name, CheckVerdict.OK, f"{wish.port}, in use by {wish.part}.")
+            return Check(name, CheckVerdict.OK, f"{wish.port}, used by {wish.part}.")
         return Check(name, CheckVerdict.WRONG, error.sentence, error.hint or "")
     return Check(name, CheckVerdict.OK, f"{wish.port} is free.")
 
@@ -160,9 +162,9 @@ def _variables() -> Check:
     known = {f"EDGEWRIGHT_{name.upper()}" for name in fields}
     unknown = sorted(name for name in os.environ if name.startswith("EDGEWRIGHT_") and name not in known)
     if not unknown:
-        return Check("variables", CheckVerdict.OK, "Every variable EDGEWRIGHT_… is one that is known.")
-    sentence = f"Nobody reads {', '.join(unknown)}."
-    return Check("variables", CheckVerdict.WARNING, sentence, "Correct its spelling, or unset it.")
+        return Check("variables", CheckVerdict.OK, "All EDGEWRIGHT_… variables are known.")
+    sentence = f"Unknown: {', '.join(unknown)}."
+    return Check("variables", CheckVerdict.WARNING, sentence, "Correct the spelling, or unset it.")
 
 
 def _external_url(settings: Settings) -> Check:
@@ -171,8 +173,8 @@ def _external_url(settings: Settings) -> Check:
         return Check(
             "external URL",
             CheckVerdict.WARNING,
-            f"{url} reaches nobody but this machine, so no other can be bootstrapped.",
-            "Set EDGEWRIGHT_EXTERNAL_URL to the https URL under which edges reach the gateway.",
+            f"{url} is only reachable from this machine, so edges elsewhere cannot attach.",
+            f"Run `{typed('up --share')}`, or set EDGEWRIGHT_EXTERNAL_URL to the https URL of a proxy.",
         )
     return Check("external URL", CheckVerdict.OK, f"{url}.")
 

@@ -19,9 +19,10 @@ from edgewright.adapters.temporal.client import connect
 from edgewright.adapters.temporal.sweep_schedule import is_paused
 from edgewright.cli.admin_token import holds_valid_token
 from edgewright.cli.checks import Check, CheckVerdict
-from edgewright.cli.endpoints import Endpoints, read_endpoints
+from edgewright.cli.endpoints import Endpoints
 from edgewright.cli.fleet_checks import door_checks, fleet_checks
 from edgewright.cli.invocation import typed
+from edgewright.cli.share.outside import outside_checks
 from edgewright.cli.values_checks import values_checks
 from edgewright.domain.imported_flux import ImportedFlux
 from edgewright.domain.wellknown import APP_FLUX_BUNDLE, OBJECT_FLUX_BUNDLE
@@ -42,15 +43,19 @@ _QUEUES = {
 """What a worker polls each for."""
 
 
-async def service_checks(settings: Settings) -> list[Check]:
-    """Every finding about the services, in the order in which they depend on each other."""
-    endpoints = read_endpoints(settings.home)
+async def service_checks(settings: Settings, endpoints: Endpoints | None = None) -> list[Check]:
+    """Every finding about the services, in the order in which they depend on each other.
+
+    Args:
+        settings: those in force, ``as_running``.
+        endpoints: where the services of this home are; None: no `up` runs on it.
+    """
     stored = [check async for check in _stored(settings)]
     if endpoints is None and settings.temporal_address is None:
-        fix = f"Start it with `{typed('up')}`."
-        return [*stored, Check("running", CheckVerdict.WARNING, "Edgewright does not run on this home.", fix)]
+        return stored
     running = [check async for check in _temporal(settings, endpoints)]
-    return [*stored, *running, *await asyncio.to_thread(_gateway, endpoints)]
+    running += await asyncio.to_thread(_gateway, endpoints)
+    return [*stored, *running, *await asyncio.to_thread(outside_checks, settings)]
 
 
 async def _stored(settings: Settings) -> AsyncIterator[Check]:
@@ -83,14 +88,14 @@ async def _database(database: Database, sweep_every: timedelta) -> AsyncIterator
         yield Check("database", CheckVerdict.OK, f"Reachable, schema {'+'.join(present)}.")
     else:
         have, want = "+".join(present) or "none", "+".join(newest)
-        fix = f"`{typed('admin init')}` migrates it; a newer schema than this program's wants a newer program."
-        yield Check("database", CheckVerdict.WRONG, f"Its schema is {have}; this program works with {want}.", fix)
+        fix = f"`{typed('admin init')}` upgrades an older schema. A newer one needs a newer Edgewright."
+        yield Check("database", CheckVerdict.WRONG, f"The schema is {have}; this version needs {want}.", fix)
     if present == newest:
         async for check in fleet_checks(database, sweep_every):
             yield check
     if abs(ahead) > _CLOCK_SLACK_SECONDS:
-        sentence = f"This machine's clock is {ahead:+.0f} s off the database's, which decides."
-        yield Check("database clock", CheckVerdict.WRONG, sentence, "Let NTP keep the clocks of both machines.")
+        sentence = f"This machine's clock is {ahead:+.0f} s off the database's clock, which is the one that counts."
+        yield Check("database clock", CheckVerdict.WRONG, sentence, "Synchronize both machines with NTP.")
 
 
 async def _token(operators: OperatorTokens, file: Path) -> Check:
@@ -101,9 +106,9 @@ async def _token(operators: OperatorTokens, file: Path) -> Check:
     except FileNotFoundError:
         return Check("admin token", CheckVerdict.WRONG, f"{file} is not there.", new)
     except PermissionError:
-        return Check("admin token", CheckVerdict.WRONG, f"{file} cannot be read.", f"Correct its owner; or {new}")
+        return Check("admin token", CheckVerdict.WRONG, f"{file} cannot be read.", f"Correct its owner, or: {new}")
     if not valid:
-        return Check("admin token", CheckVerdict.WRONG, f"{file} holds no valid token of this database.", new)
+        return Check("admin token", CheckVerdict.WRONG, f"{file} does not hold a valid token for this database.", new)
     if mode & 0o077:
         sentence = f"{file} can be read by other users (mode {mode:04o})."
         return Check(
@@ -116,7 +121,7 @@ async def _flux(config: ConfigStore) -> Check:
     entry = await config.get(APP_FLUX_BUNDLE, OBJECT_FLUX_BUNDLE)
     if entry is None:
         fix = f"`{typed('flux import')} install.yaml --sha256 HEX`; docs/edge.md says where that file is."
-        return Check("Flux for edges", CheckVerdict.WARNING, "None: edges have to bring their own.", fix)
+        return Check("Flux for edges", CheckVerdict.WARNING, "None imported: each edge needs its own.", fix)
     flux = ImportedFlux.model_validate(entry.body)
     return Check("Flux for edges", CheckVerdict.OK, f"{flux.named}, imported {entry.modified_at:%Y-%m-%d}.")
 
@@ -133,7 +138,7 @@ async def _temporal(settings: Settings, endpoints: Endpoints | None) -> AsyncIte
         )
         return
     except RPCError as error:
-        sentence = f"{address} refuses: {error.message}."
+        sentence = f"{address} refuses the request: {error.message}."
         yield Check("Temporal", CheckVerdict.WRONG, sentence, _log(settings, "temporal"))
         return
     except EdgewrightError as error:
@@ -141,14 +146,14 @@ async def _temporal(settings: Settings, endpoints: Endpoints | None) -> AsyncIte
         return
     yield Check("Temporal", CheckVerdict.OK, f"{address} answers, namespace {settings.temporal_namespace}.")
     if paused:
-        sentence = "Its schedule edgewright-sweep is paused: no lease expires, lost nudges stay lost."
+        sentence = "The schedule edgewright-sweep is paused, so leases do not expire and lost messages stay lost."
         yield Check(
-            "sweep schedule", CheckVerdict.WRONG, sentence, "Unpause it in Temporal's Web UI, under Schedules."
+            "sweep schedule", CheckVerdict.WRONG, sentence, "Resume it in Temporal's Web UI, under Schedules."
         )
     if idle:
-        yield Check("worker", CheckVerdict.WRONG, f"Nobody polls {', '.join(idle)}.", _log(settings, "worker"))
+        yield Check("worker", CheckVerdict.WRONG, f"No worker polls {', '.join(idle)}.", _log(settings, "worker"))
     else:
-        yield Check("worker", CheckVerdict.OK, "Polls all task queues.")
+        yield Check("worker", CheckVerdict.OK, "Running; it polls all task queues.")
     # A client that is dropped at once may crash its process at exit (temporalio/sdk-python issue 300).
     await asyncio.sleep(0.2)
 
@@ -188,7 +193,7 @@ def _gateway(endpoints: Endpoints | None) -> list[Check]:
     degraded = report.get("degraded") if isinstance(report, dict) else None
     if degraded:
         sentence = f"{endpoints.gateway} answers, degraded: {', '.join(degraded)}."
-        return [Check("gateway", CheckVerdict.WARNING, sentence, "See what is said above about that part.")]
+        return [Check("gateway", CheckVerdict.WARNING, sentence, "See the findings about that part above.")]
     return [Check("gateway", CheckVerdict.OK, f"{endpoints.gateway} is ready.")]
 
 

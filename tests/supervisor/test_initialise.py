@@ -214,13 +214,12 @@ async def test_doctor_finds_what_a_good_installation_has(settings: Settings) -> 
         "database": "ok",
         "admin token": "ok",
         "Flux for edges": "warning",
-        "running": "warning",
     }
 
 
 @pytest.mark.parametrize(
     ("mode", "text", "said"),
-    [(0o644, None, "can be read by other users"), (0o600, "nonsense", "holds no valid token")],
+    [(0o644, None, "can be read by other users"), (0o600, "nonsense", "does not hold a valid token")],
 )
 async def test_doctor_finds_a_bad_token_file(settings: Settings, mode: int, text: str | None, said: str) -> None:
     storage = await initialise_storage(settings)
@@ -241,7 +240,7 @@ async def test_doctor_finds_a_database_that_was_never_migrated(settings: Setting
     (settings.home / "edgewright.db").touch()
     (settings.home / "admin-token").write_text(f"ew_{'0' * 16}_{'A' * 43}\n")
     [check] = [check for check in await service_checks(settings) if check.name == "database"]
-    assert (check.verdict, "Its schema is none" in check.sentence) == ("wrong", True)
+    assert (check.verdict, "The schema is none" in check.sentence) == ("wrong", True)
 
 
 @pytest.mark.parametrize("ahead", [-90, 90])
@@ -255,4 +254,4 @@ async def test_doctor_finds_a_clock_that_is_not_the_databases(
     monkeypatch.setattr("edgewright.wiring.open_database", elsewhere)
     [check] = [check for check in await service_checks(settings) if check.name == "database clock"]
     assert check.verdict == "wrong"
-    assert f"This machine's clock is {ahead:+d} s off the database's" in check.sentence
+    assert f"This machine's clock is {ahead:+d} s off the database's clock" in check.sentence
