@@ -2,10 +2,12 @@
 
 import asyncio
 import os
+import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import Future
 from contextlib import suppress
-from typing import Annotated, TypeVar
+from typing import Annotated, TypeVar, cast
 
 import typer
 from rich.console import Console
@@ -66,7 +68,12 @@ def up(
             _warn_edges(settings, sharing, yes=yes)
         stop_signals = StopSignals()
         stop_signals.listen()
-        Embedded(settings, sharing, stop_signals, Console(highlight=False, soft_wrap=True)).run()
+        embedded = Embedded(settings, sharing, stop_signals, Console(highlight=False, soft_wrap=True))
+        embedded.run()
+        if embedded.is_setting_up:
+            # A thread is inside a library still, and Python's own end would take the ground from under it: a crash.
+            sys.stdout.flush()
+            os._exit(ExitCode.OK)
 
 
 def _warn_edges(settings: Settings, sharing: Sharing, *, yes: bool) -> None:
@@ -94,6 +101,12 @@ class Embedded:
         self._ledger = ProcessLedger(settings.home)
         self._supervisor = Supervisor(self._ledger, stop_signals, self._say)
         self._began = time.monotonic()
+        self._setup: Future[object] | None = None
+
+    @property
+    def is_setting_up(self) -> bool:
+        """Whether work that was begun has not ended, as after a stop during the start."""
+        return self._setup is not None and not self._setup.done()
 
     def run(self) -> None:
         """Starts, watches, and stops in the end.
@@ -182,6 +195,7 @@ class Embedded:
     def _beside(self, work: Callable[[], T], *, seconds: float = _SETUP_SECONDS) -> T:
         """The result of work that runs while the children are watched."""
         outcome = in_background(work)
+        self._setup = cast("Future[object]", outcome)
         if not self._supervisor.wait_for(outcome.done, seconds=seconds):
             raise CliError(
                 f"Setup did not finish within {seconds:.0f} seconds.",
