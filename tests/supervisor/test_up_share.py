@@ -108,6 +108,14 @@ def test_an_edge_on_another_machine_attaches_by_the_printed_line_alone(
         key = (centre.home / secret).read_text().partition("-----BEGIN PRIVATE KEY-----\n")[2].splitlines()[0]
         assert key not in centre.logs() + centre.said() + line + edge.calls.decode()
 
+    assert centre.interrupt() == 0
+    refused = centre.command("up", "--no-share")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "1 edge reaches this centre in a way that ends now: press-shop" in refused.stderr
+    assert centre.children() == {}
+    centre.start()
+    assert centre.endpoints()["external_url"] == url, "nothing was changed"
+
 
 def test_only_the_gateway_is_reached_from_the_other_machine(centre: SharedCentre, machines: TwoMachines) -> None:
     centre.start("--share", CENTRE)

@@ -1,5 +1,6 @@
 """The command line as a whole: it explains itself, and no expected trouble ends in a trace."""
 
+import json
 import os
 import subprocess
 import sys
@@ -68,3 +69,29 @@ def test_likely_mistake_ends_in_one_sentence_and_a_hint(
 def test_down_without_anything_running_is_fine(tmp_path: Path) -> None:
     shown = run("down", EDGEWRIGHT_HOME=str(tmp_path))
     assert (shown.returncode, shown.stdout) == (0, f"Not running in {tmp_path}.\n")
+
+
+IDLE = {"EDGEWRIGHT_GATEWAY_PORT": "0", "EDGEWRIGHT_TEMPORAL_PORT": "0", "EDGEWRIGHT_TEMPORAL_UI_PORT": "0"}
+
+
+def test_doctor_says_in_one_sentence_that_nothing_runs(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    shown = run("doctor", EDGEWRIGHT_HOME=str(home), **IDLE)
+    assert (shown.returncode, shown.stderr, len(shown.stdout.splitlines())) == (0, "", 1)
+    assert shown.stdout.startswith(f"Edgewright is not running in {home}. Start it with `")
+    listed = json.loads(run("doctor", "--json", EDGEWRIGHT_HOME=str(home), **IDLE).stdout)
+    assert [check["name"] for check in listed[:2]] == ["running", "Python"]
+
+
+def test_doctor_names_what_would_keep_it_from_starting(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir(mode=0o755)
+    home.chmod(0o755)
+    shown = run("doctor", EDGEWRIGHT_HOME=str(home), **IDLE)
+    first, second, _, *found = shown.stdout.splitlines()
+    assert shown.returncode == 1
+    assert "is not running" in first
+    assert second == "First fix what is wrong:"
+    assert [line.split()[:2] for line in found if line.startswith("wrong")] == [["wrong", "home"]]
+    assert f"chmod 700 {home}" in shown.stdout
+    assert "ok " not in shown.stdout
