@@ -256,5 +256,5 @@ class Settings(BaseSettings):
 
     @property
     def external_url_is_loopback(self) -> bool:
-        """Whether the external URL reaches nobody but this machine."""
+        """Whether only this machine reaches the external URL."""
         return is_loopback(urlsplit(self.effective_external_url).hostname or "")

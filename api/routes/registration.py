@@ -51,7 +51,7 @@ async def new_registration_token(
     wish: Annotated[TokenWish, Depends(JsonBody(TokenWish, optional=True))],
     room: TheAdmissionRoom,
 ) -> Response:
-    """Earlier unspent tokens die. Warns when the URL reaches nobody but this machine."""
+    """Earlier unspent tokens die. Warns when only this machine reaches the URL."""
     url, expires_at = await _issue(room, uuid, timedelta(seconds=wish.expires_in), operator)
     stored = await stored_flux(room.config)
     agent = room.offer.agent_pod()
@@ -110,6 +110,6 @@ def _warning(offer: EdgeOffer) -> str | None:
     if not offer.external_url_is_loopback:
         return None
     return (
-        f"{offer.external_url} reaches nobody but this machine. "
-        "Set EDGEWRIGHT_EXTERNAL_URL to the address under which edges reach it."
+        f"{offer.external_url} is only reachable from this machine. Restart with `edgewright up --share`, or set "
+        "EDGEWRIGHT_EXTERNAL_URL to the URL that edges reach."
     )

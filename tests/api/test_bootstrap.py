@@ -45,7 +45,7 @@ async def test_the_line_fetches_a_script_for_this_cluster(
     assert answer.headers["Cache-Control"] == "no-store"
     assert line["command"] == f"curl -sSL '{line['url']}' | sh -"
     assert 500 < (datetime.fromisoformat(line["expires_at"]) - datetime.now(UTC)).total_seconds() <= 600
-    assert "reaches nobody but this machine" in line["warning"]
+    assert "is only reachable from this machine" in line["warning"]
     assert line["ca_bundle"] is None
 
     script = await anybody.get(path_of(line["url"]))

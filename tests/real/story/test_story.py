@@ -124,7 +124,7 @@ def printed_line(desk: Desk, name: str) -> str:
     assert done.code == 0, done
     assert re.fullmatch(r"curl -sSL 'http://127\.0\.0\.1:\d+/v1/cluster/[^']+' \| sh -\n", done.out), done.out
     assert "Treat it like a password" in done.err
-    assert "reaches nobody but this machine" in " ".join(done.err.split())
+    assert "is only reachable from this machine" in " ".join(done.err.split())
     return done.out.strip()
 
 
