@@ -49,8 +49,8 @@ def test_each_table_of_the_security_page_says_what_shows_it(root: Path) -> None:
 
 
 def test_the_product_decrypts_nothing(root: Path, product_modules: list[Path]) -> None:
-    # `secret tls` reads a key of its user's, to see that it belongs to the certificate beside it; the authority of a home
-    # reads its own.
+    # `secret tls` reads a key of its user's, to see that it belongs to the certificate beside it. The authority of a
+    # home reads its own.
     readers = ("edgewright/cli/commands/secret_types.py", "edgewright/cli/share/authority.py")
     keys = {(root / reader, "load_pem_private_key") for reader in readers}
     found = [

@@ -47,7 +47,7 @@ def test_workflows_are_rebuilt_when_temporals_file_is_gone(edgewright: EmbeddedE
         path.unlink()
 
     edgewright.up()
-    assert "1 rebuilt from the database" in edgewright.said()
+    assert "rebuilt 1 from the database" in edgewright.said()
     eventually(lambda: edgewright.api("GET", f"/v1/cluster/{uuid}/ready", params={"wait": 5}).is_success, seconds=60)
     after = edgewright.api("GET", f"/v1/cluster/{uuid}").json()
     assert (after["name"], after["phase"]) == (before["name"], before["phase"])
