@@ -12,7 +12,7 @@ TEST_PROCESSES ?= 4
 # of its requests: minutes, so they run while real components are built, and before the tests against those.
 LONG_ONES := tests/workflows/test_kill_points.py tests/workflows/test_continue_as_new.py \
 	tests/workflows/test_long_life.py tests/fuzz tests/faults tests/security \
-	tests/supervisor/test_up_goes_on.py tests/supervisor/test_earlier_home.py \
+	tests/supervisor/test_up_goes_on.py tests/supervisor/test_earlier_home.py tests/supervisor/test_up_share.py \
 	tests/unit/bootstrap/test_two_runs.py tests/unit/bootstrap/test_beside_uninstall.py
 PARALLEL := -n $(TEST_PROCESSES) --dist loadfile --no-loadscope-reorder
 

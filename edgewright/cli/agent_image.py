@@ -160,7 +160,8 @@ def _published(layout: "ImageLayout") -> "PublishedImage":
 def _registry(settings: Settings) -> str:
     """``host:port`` from which nodes pull: of the external URL, or of the gateway that runs here."""
     running = read_endpoints(settings.home)
-    url = settings.external_url or (running.gateway if running else settings.effective_external_url)
+    shared = running.external_url or running.gateway if running else None
+    url = settings.external_url or shared or settings.effective_external_url
     return urlsplit(url).netloc
 
 

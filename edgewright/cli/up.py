@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from edgewright import __version__
+from edgewright.cli.agent_image import BackgroundBuild
 from edgewright.cli.clusters_page import clusters_link
 from edgewright.cli.commands.asking import require_yes
 from edgewright.cli.demo import DEMO_NAME, commission_demo, demo_is_due
@@ -102,6 +103,7 @@ class Embedded:
         self._supervisor = Supervisor(self._ledger, stop_signals, self._say)
         self._began = time.monotonic()
         self._setup: Future[object] | None = None
+        self._image: BackgroundBuild | None = None
 
     @property
     def is_setting_up(self) -> bool:
@@ -129,6 +131,8 @@ class Embedded:
             self._say("Stopping. Press Ctrl-C again to stop at once.")
         finally:
             remove_endpoints(home)
+            if self._image is not None:
+                self._image.stop()
             self._supervisor.stop()
         if self._signals.count > 1:
             raise CliError(
@@ -165,6 +169,9 @@ class Embedded:
         if demo_is_due(settings.home):
             self._demo(settings)
         self._farewell(settings, token_file=str(storage.token_file), new_token=storage.token_written)
+        if settings.agent_image is None and not settings.external_url_is_loopback:  # else no edge could pull it
+            self._image = BackgroundBuild(settings, lambda told: self._line("agent image", told))
+            self._image.start()
 
     def _start_ours(self, settings: Settings) -> None:
         for part in (worker_part(settings), gateway_part(settings)):

@@ -19,7 +19,7 @@ def releases(*, digest: str | None = DIGEST, status: int = 200, answer: bytes | 
 
     class Releases(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            base = f"http://127.0.0.1:{self.server.server_address[1]}"
+            base = f"http://{self.headers['Host']}"
             if self.path == f"/releases/tags/{VERSION}":
                 asset = {"name": "install.yaml", "browser_download_url": f"{base}/download", "digest": digest}
                 other = {"name": "flux.tar.gz", "browser_download_url": f"{base}/other", "digest": None}
