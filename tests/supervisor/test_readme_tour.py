@@ -16,6 +16,7 @@ VARYING = (
     (re.compile(r"\b[0-9a-f]{40}\b"), "<commit>"),
     (re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"), "<time>"),
     (re.compile(r"\b\d+(\.\d+)? s\b"), "<seconds>"),
+    (re.compile(r"\b(now|\d+[smh] ago)\b"), "<ago>"),
     (re.compile(r"admin-[0-9a-f]{8}"), "<admin>"),
     (re.compile(r"[ \t]+"), " "),
 )

@@ -2,38 +2,51 @@
 
 from collections.abc import Sequence
 
+from rich.text import Text
+
 from edgewright.cli.commands.cluster_check_in import spoken_check_in
+from edgewright.cli.commands.durations import ago, ahead
+from edgewright.cli.commands.options import Form
 from edgewright.cli.commands.screen import (
+    Column,
     Document,
+    alarm,
     clean,
+    fact_lines,
+    heading_lines,
     moment,
     pairs,
-    show_facts,
-    show_heading,
-    show_table,
+    table_lines,
     yes_no,
 )
+from edgewright.domain.cluster import ConditionStatus, ConditionType, StepState
 
 
-def show_page(document: Document) -> None:
-    """Shows all that the gateway says about a cluster; parts that are empty are left out."""
-    show_facts(_facts(document))
-    if document["conditions"]:
-        show_heading("Conditions")
-        show_table(("condition", "status", "reason", "since", "message"), _conditions(document["conditions"]))
-    if document["steps"]:
-        show_heading("Steps")
-        show_table(("step", "state", "attempts", "finished", "next", "note"), _steps(document["steps"]))
-    if document["hosts"]:
-        show_heading("Hosts")
-        show_table(("host",), [(str(host.get("hostname", "?")),) for host in document["hosts"]])
-    if document["residue"]:
-        show_heading("Left behind by the deletion")
-        rows = [(each["step"], moment(each["since"]), each["reason"]) for each in document["residue"]]
-        show_table(("step", "since", "reason"), rows)
-    if document["must_reenter"]:
-        show_heading("Secrets to enter again")
-        show_table(("secret",), [(str(secret),) for secret in document["must_reenter"]])
+def page_lines(document: Document, form: Form, *, room: int | None) -> list[Text]:
+    """All that the gateway says about a cluster; parts that are empty are left out.
+
+    Args:
+        form: wide: exact moments, and nothing is folded.
+        room: columns of the terminal that a line may take; None: no terminal.
+    """
+    wide = form is Form.WIDE
+    room = None if wide else room
+    lines = fact_lines(_facts(document), room=room)
+    parts: tuple[tuple[str, Sequence[Document], Sequence[Column]], ...] = (
+        ("Conditions", document["conditions"], _CONDITIONS_WIDE if wide else _CONDITIONS),
+        ("Steps", document["steps"], _STEPS_WIDE if wide else _STEPS),
+        ("Hosts", document["hosts"], (Column("host", lambda host: str(host.get("hostname", "?"))),)),
+        ("Left behind by the deletion", document["residue"], _RESIDUE_WIDE if wide else _RESIDUE),
+        (
+            "Secrets to enter again",
+            [{"secret": secret} for secret in document["must_reenter"]],
+            (Column("secret", lambda item: str(item["secret"])),),
+        ),
+    )
+    for heading, items, columns in parts:
+        if items:
+            lines += [*heading_lines(heading), *table_lines(columns, items, room=room, fold=True)]
+    return lines
 
 
 def _facts(document: Document) -> list[tuple[str, str]]:
@@ -53,7 +66,7 @@ def _facts(document: Document) -> list[tuple[str, str]]:
         ("chart", "none (bare)" if document["bare"] else document["chart"] or "default"),
         ("labels", pairs(document["labels"])),
         ("generation", str(document["generation"])),
-        ("last heard", moment(lease["last_heard"]) or "never"),
+        ("last heard", _heard(lease) or "never"),
         ("lease", f"{lease['state']}, until {moment(lease['expires_at'])}" if lease["expires_at"] else ""),
         ("check-in", spoken_check_in(document) if document.get("check_in") else ""),
         ("reaches", _reach(document["reach"]) if document.get("reach") else ""),
@@ -91,21 +104,63 @@ def _resealing(resealing: Document) -> str:
     return "; ".join([done, *(clean(sentence) for sentence in resealing["waiting"])])
 
 
-def _conditions(conditions: Sequence[Document]) -> list[tuple[str, ...]]:
-    return [
-        (each["type"], each["status"], each["reason"], moment(each["since"]), each["message"]) for each in conditions
-    ]
+def _heard(lease: Document) -> str:
+    heard = lease["last_heard"]
+    return f"{ago(heard)} ({moment(heard)})" if heard else ""
 
 
-def _steps(steps: Sequence[Document]) -> list[tuple[str, ...]]:
-    return [
-        (
-            each["name"],
-            each["state"],
-            str(each["attempts"]),
-            moment(each["finished_at"]),
-            moment(each["next_at"]),
-            each["skipped_because"] or " ".join(part for part in (each["error"], each["hint"]) if part),
-        )
-        for each in steps
-    ]
+def _alarm_of_condition(condition: Document) -> str:
+    if condition["type"] == ConditionType.BLOCKED:
+        return alarm(StepState.BLOCKED) if condition["status"] == ConditionStatus.TRUE else ""
+    if condition["type"] in {ConditionType.PAUSED, ConditionType.DRIFTED}:
+        return "yellow" if condition["status"] == ConditionStatus.TRUE else ""
+    return "yellow" if condition["status"] == ConditionStatus.FALSE else ""
+
+
+def _reason(condition: Document) -> str:
+    return ": ".join(filter(None, (condition["reason"], condition["message"])))
+
+
+def _turn(step: Document) -> str:
+    """When a step has ended, or is tried next."""
+    if step["next_at"]:
+        return f"next {ahead(step['next_at'])}"
+    return ago(step["finished_at"])
+
+
+def _note(step: Document) -> str:
+    return str(step["skipped_because"] or " ".join(part for part in (step["error"], step["hint"]) if part))
+
+
+_CONDITION = Column("condition", lambda each: str(each["type"]))
+_STATUS = Column("status", lambda each: str(each["status"]), style=_alarm_of_condition)
+_CONDITIONS = (
+    _CONDITION,
+    _STATUS,
+    Column("since", lambda each: ago(each["since"])),
+    Column("reason", _reason),
+)
+_CONDITIONS_WIDE = (
+    _CONDITION,
+    _STATUS,
+    Column("reason", lambda each: str(each["reason"])),
+    Column("since", lambda each: moment(each["since"])),
+    Column("message", lambda each: str(each["message"])),
+)
+_STEP = Column("step", lambda each: str(each["name"]))
+_STATE = Column("state", lambda each: str(each["state"]))
+_ATTEMPTS = Column("attempts", lambda each: str(each["attempts"]))
+_NOTE = Column("note", _note)
+_STEPS = (_STEP, _STATE, _ATTEMPTS, Column("when", _turn), _NOTE)
+_STEPS_WIDE = (
+    _STEP,
+    _STATE,
+    _ATTEMPTS,
+    Column("finished", lambda each: moment(each["finished_at"])),
+    Column("next", lambda each: moment(each["next_at"])),
+    _NOTE,
+)
+_LEFT_AT = Column("step", lambda each: str(each["step"]))
+_LEFT_BECAUSE = Column("reason", lambda each: str(each["reason"]))
+_RESIDUE = (_LEFT_AT, Column("since", lambda each: ago(each["since"])), _LEFT_BECAUSE)
+_RESIDUE_WIDE = (_LEFT_AT, Column("since", lambda each: moment(each["since"])), _LEFT_BECAUSE)

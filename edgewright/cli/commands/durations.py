@@ -65,3 +65,52 @@ def _in_words(seconds: int) -> str:
 def until(moment: str) -> str:
     """How long it is, by this machine's clock, until a moment that the gateway named."""
     return spoken(max(0, round((datetime.fromisoformat(moment) - datetime.now(UTC)).total_seconds())))
+
+
+_DAYS_AGO = 7
+"""What is longer ago is told by its date."""
+
+
+def ago(moment: str | None, now: datetime | None = None) -> str:
+    """How long ago a moment of the API was; its date where that says more; empty for none.
+
+    Args:
+        now: by default, by this machine's clock. Where that is behind, what has just happened is ``now``, too.
+
+    >>> now = datetime.fromisoformat("2031-02-03T12:00:00+00:00")
+    >>> ago("2031-02-03T11:59:48Z", now), ago("2031-02-03T12:00:09Z", now), ago("2030-12-24T12:00:00Z", now)
+    ('12s ago', 'now', '2030-12-24')
+    """
+    if not moment:
+        return ""
+    at = datetime.fromisoformat(moment)
+    seconds = int(((now or datetime.now(UTC)) - at).total_seconds())
+    if seconds < 1:
+        return "now"
+    return _date(at) if seconds >= _DAYS_AGO * 86400 else f"{_short(seconds)} ago"
+
+
+def ahead(moment: str | None, now: datetime | None = None) -> str:
+    """How long it is until a moment of the API; its date where that says more; ``now`` once it is over.
+
+    >>> now = datetime.fromisoformat("2031-02-03T12:00:00+00:00")
+    >>> ahead("2031-02-03T12:03:20Z", now), ahead("2031-02-03T11:00:00Z", now), ahead("2031-06-01T12:00:00Z", now)
+    ('in 3m', 'now', '2031-06-01')
+    """
+    if not moment:
+        return ""
+    at = datetime.fromisoformat(moment)
+    seconds = int((at - (now or datetime.now(UTC))).total_seconds())
+    if seconds < 1:
+        return "now"
+    return _date(at) if seconds >= _DAYS_AGO * 86400 else f"in {_short(seconds)}"
+
+
+def _short(seconds: int) -> str:
+    """The largest unit alone."""
+    length, unit = next((length, unit) for unit, length in reversed(_SECONDS.items()) if unit and seconds >= length)
+    return f"{seconds // length}{unit}"
+
+
+def _date(at: datetime) -> str:
+    return at.astimezone(UTC).date().isoformat()

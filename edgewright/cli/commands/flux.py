@@ -7,8 +7,9 @@ from typing import Annotated
 import typer
 
 from edgewright.cli.client import connect
-from edgewright.cli.commands.options import AsJson, example
-from edgewright.cli.commands.screen import Document, moment, result, say, show_facts, show_json
+from edgewright.cli.commands.listing import form_of, show_document
+from edgewright.cli.commands.options import AsJson, Form, Output, example
+from edgewright.cli.commands.screen import Document, moment, say, show_facts
 from edgewright.cli.failures import CliError, ExitCode
 
 app = typer.Typer(no_args_is_help=True)
@@ -41,29 +42,27 @@ def import_flux(
         answer = gateway.request(
             "PUT", "/v1/flux", params={"sha256": sha256}, content=file.read_bytes(), timeout=_SECONDS
         )
-    _show(answer.json(), as_json=as_json)
+    _show(answer.json(), form_of(Form.TABLE, as_json=as_json))
     say("Edges that are attached from now on get this Flux, unless they have one. Others keep what they have.")
 
 
 @app.command("show", epilog=example("flux show"))
-def show(as_json: AsJson = False) -> None:
-    """Show the Flux that edges get."""
+def show(output: Output = Form.TABLE, as_json: AsJson = False) -> None:
+    """Show the Flux that edges get; its names are those of its images."""
+    form = form_of(output, as_json=as_json)
     with connect() as gateway:
         document = gateway.get("/v1/flux")
-    _show(document, as_json=as_json)
+    _show(document, form)
 
 
-def _show(document: Document, *, as_json: bool) -> None:
-    if as_json:
-        show_json(document)
+def _show(document: Document, form: Form) -> None:
+    if show_document(document, document["images"], form):
         return
-    show_facts(
-        [
-            ("version", document.get("version") or "not labelled"),
-            ("sha256", document["sha256"]),
-            ("imported", moment(document["imported_at"])),
-            ("mirror", document.get("mirror") or "none"),
-        ]
-    )
-    for image in document["images"]:
-        result(f"image  {image}")
+    facts = [
+        ("version", document.get("version") or "not labelled"),
+        ("sha256", document["sha256"]),
+        ("imported", moment(document["imported_at"])),
+        ("mirror", document.get("mirror") or "none"),
+        *(("image", image) for image in document["images"]),
+    ]
+    show_facts(facts, fold=form is not Form.WIDE)

@@ -11,8 +11,25 @@ import typer
 
 from edgewright.cli.failures import CliError, ExitCode
 
+
+class Form(StrEnum):
+    """How a command shows what it has found."""
+
+    TABLE = "table"
+    WIDE = "wide"
+    JSON = "json"
+    YAML = "yaml"
+    NAME = "name"
+
+
 ClusterName = Annotated[str, typer.Argument(metavar="CLUSTER", help="Name or UUID.", show_default=False)]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the API's document.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the API's document as JSON.")]
+Output = Annotated[
+    Form,
+    typer.Option(
+        "--output", "-o", help="wide: every column in full; json, yaml: the API's document; name: only names."
+    ),
+]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait until it is done, with live progress.")]
 Timeout = Annotated[str, typer.Option("--timeout", metavar="DURATION", help="How long to wait, such as 30s or 2h.")]

@@ -10,9 +10,11 @@ import typer
 
 from edgewright.cli.client import connect
 from edgewright.cli.commands import secret_labels, secret_put, secret_types
+from edgewright.cli.commands.durations import ago
+from edgewright.cli.commands.listing import Listing, form_of, show_listing
 from edgewright.cli.commands.naming import named
-from edgewright.cli.commands.options import AsJson, ClusterName, example
-from edgewright.cli.commands.screen import Document, clean, moment, result, say, show_json, show_table
+from edgewright.cli.commands.options import AsJson, ClusterName, Form, Output, example
+from edgewright.cli.commands.screen import Column, Document, clean, moment, result, say, show_json
 from edgewright.cli.commands.secret_sending import (
     COMMIT_HEADER,
     SecretName,
@@ -27,6 +29,34 @@ from edgewright.domain.kubernetes_names import SecretReference, check_secret_key
 
 app = typer.Typer(no_args_is_help=True)
 
+
+def _place(item: Document) -> str:
+    return f"{item['namespace']}/{item['name']}"
+
+
+def _state(item: Document) -> str:
+    """A centre of an older version does not say whether it opens."""
+    return "no key opens it" if item.get("opens") is False else str(item["state"])
+
+
+_SECRET = Column("secret", _place, long=True)
+_KEY = Column("key", lambda item: str(item["key"]), long=True)
+_STATE = Column("state", _state)
+_EDGE = Column("edge", lambda item: str(item.get("edge_state", "")))
+_TYPE = Column("type", lambda item: str(item["type"]))
+_SECRETS = Listing(
+    columns=(_SECRET, _KEY, _STATE, _EDGE, Column("sealed", lambda item: ago(item["sealed_at"])), _TYPE),
+    wide=(
+        _SECRET,
+        _KEY,
+        _STATE,
+        _EDGE,
+        Column("sealed", lambda item: moment(item["sealed_at"])),
+        Column("certificate", lambda item: str(item["fingerprint"] or "")),
+        _TYPE,
+    ),
+    name=_place,
+)
 
 app.command(
     "put",
@@ -80,28 +110,16 @@ def delete(
 
 
 @app.command("list", epilog=example("secret list press-shop"))
-def list_secrets(cluster: ClusterName, as_json: AsJson = False) -> None:
-    """List the keys of a cluster's Secrets: sealed with which certificate, how far on the edge; never a value."""
+def list_secrets(cluster: ClusterName, output: Output = Form.TABLE, as_json: AsJson = False) -> None:
+    """List the keys of a cluster's Secrets and how far each is on the edge, never a value."""
+    form = form_of(output, as_json=as_json)
     with connect() as gateway:
         document = gateway.get(f"{named(gateway, cluster).path}/secret")
-    if as_json:
-        show_json(document)
-        return
     types = {(each["namespace"], each["name"]): each["type"] for each in document.get("secrets", ())}
-    rows = [
-        (
-            f"{each['namespace']}/{each['name']}",
-            each["key"],
-            _state(each),
-            each.get("edge_state", ""),
-            moment(each["sealed_at"]),
-            types.get((each["namespace"], each["name"]), ""),
-        )
-        for each in document["items"]
-    ]
-    if rows:
-        show_table(("secret", "key", "state", "edge", "sealed", "type"), rows)
-    else:
+    items = [{**each, "type": types.get((each["namespace"], each["name"]), "")} for each in document["items"]]
+    if show_listing(_SECRETS, document, items, form):
+        return
+    if not items:
         say("No secrets.")
     refused = [each for each in document["items"] if each.get("refusal")]
     for place, refusal in sorted(
@@ -133,11 +151,6 @@ def reseal(
         f"{meant.text} is to re-seal {document['left']} of {document['secrets']} Secrets with its next heartbeats."
     )
     say(f"How far it is: edgewright cluster show {meant.text}.")
-
-
-def _state(item: Document) -> str:
-    """A centre of an older version does not say whether it opens."""
-    return "no key opens it" if item.get("opens") is False else str(item["state"])
 
 
 def _keys_of(listed: Document, place: SecretReference) -> list[str]:

@@ -5,14 +5,34 @@ from typing import Annotated
 import typer
 
 from edgewright.cli.client import GatewayClient, connect
-from edgewright.cli.commands.durations import seconds_of, until
-from edgewright.cli.commands.options import AsJson, example
-from edgewright.cli.commands.screen import Document, moment, result, say, show_json, show_table
+from edgewright.cli.commands.durations import ago, ahead, seconds_of, until
+from edgewright.cli.commands.listing import Listing, form_of, show_listing
+from edgewright.cli.commands.options import AsJson, Form, Output, example
+from edgewright.cli.commands.screen import Column, Document, moment, result, say, show_json
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.cli.invocation import typed
 from edgewright.ports.operators import Permission
 
 app = typer.Typer(no_args_is_help=True)
+
+_NAME = Column("name", lambda token: str(token["name"]), long=True)
+_PERMISSIONS = Column("permissions", lambda token: ",".join(token["permissions"]), long=True)
+_TOKENS = Listing(
+    columns=(
+        _NAME,
+        _PERMISSIONS,
+        Column("created", lambda token: ago(token["created_at"])),
+        Column("expires", lambda token: ahead(token["expires_at"]) or "never"),
+    ),
+    wide=(
+        _NAME,
+        _PERMISSIONS,
+        Column("created", lambda token: moment(token["created_at"])),
+        Column("expires", lambda token: moment(token["expires_at"]) or "never"),
+        Column("id", lambda token: str(token["id"])),
+    ),
+    name=lambda token: str(token["name"]),
+)
 
 _SHORTEST, _LONGEST = 60, 10 * 366 * 86400
 
@@ -48,18 +68,12 @@ def create(
 
 
 @app.command("list", epilog=example("token list"))
-def list_tokens(as_json: AsJson = False) -> None:
+def list_tokens(output: Output = Form.TABLE, as_json: AsJson = False) -> None:
     """List the tokens that are valid, without their secrets."""
+    form = form_of(output, as_json=as_json)
     with connect() as gateway:
         document = gateway.get("/v1/token")
-    if as_json:
-        show_json(document)
-        return
-    rows = [
-        (each["id"], each["name"], ",".join(each["permissions"]), moment(each["created_at"]), _expiry(each))
-        for each in document["items"]
-    ]
-    show_table(("id", "name", "permissions", "created", "expires"), rows)
+    show_listing(_TOKENS, document, document["items"], form)
 
 
 @app.command("revoke", epilog=example("token revoke ci"))
@@ -82,7 +96,3 @@ def _meant(gateway: GatewayClient, text: str) -> Document:
     raise CliError(
         "There is no token with that name or ID.", f"`{typed('token list')}` shows all.", ExitCode.NOT_FOUND
     )
-
-
-def _expiry(token: Document) -> str:
-    return moment(token["expires_at"]) or "never"

@@ -5,10 +5,13 @@ from typing import Annotated
 import typer
 
 from edgewright.cli.client import connect
-from edgewright.cli.commands.options import AsJson, example
-from edgewright.cli.commands.screen import clean, moment, result, say, show_json
+from edgewright.cli.commands.listing import form_of, show_document
+from edgewright.cli.commands.options import AsJson, Form, Output, example
+from edgewright.cli.commands.screen import moment, result, say, show_facts, show_json
 
 app = typer.Typer(no_args_is_help=True)
+
+_STOPPED = "The receiver wants no more notifications; set the webhook again to resume."
 
 
 @app.command("set", epilog=example("webhook set https://alerts.example.com/edgewright"))
@@ -27,20 +30,25 @@ def set_webhook(
 
 
 @app.command("show", epilog=example("webhook show"))
-def show(as_json: AsJson = False) -> None:
+def show(output: Output = Form.TABLE, as_json: AsJson = False) -> None:
     """Show where notifications go, the newest delivery, and what waits."""
+    form = form_of(output, as_json=as_json)
     with connect() as gateway:
         document = gateway.get("/v1/webhook")
-    if as_json:
-        show_json(document)
+    if show_document(document, [document["url"]], form):
         return
-    result(f"Notifications go to {clean(document['url'])} since {moment(document['created_at'])}.")
-    if document["stopped_at"]:
-        result(f"The receiver wants no more since {moment(document['stopped_at'])}: set the webhook again to go on.")
-    last, waiting = document["last_delivery"], document["waiting"]
-    result(f"{moment(last['at'])}: {clean(last['message'])}" if last else "Nothing was delivered yet.")
-    if waiting:
-        result(f"{clean(waiting['message'])} The oldest waits since {moment(waiting['since'])}.")
+    stopped, last, waiting = document["stopped_at"], document["last_delivery"], document["waiting"]
+    facts = (
+        ("url", document["url"]),
+        ("set", moment(document["created_at"])),
+        (
+            "stopped",
+            f"{moment(stopped)}. The receiver wants no more; set the webhook again to go on." if stopped else "",
+        ),
+        ("last delivery", f"{moment(last['at'])}. {last['message']}" if last else "Nothing was delivered yet."),
+        ("waiting", f"{waiting['message']} The oldest waits since {moment(waiting['since'])}." if waiting else ""),
+    )
+    show_facts(facts, fold=form is not Form.WIDE)
 
 
 @app.command("remove", epilog=example("webhook remove"))

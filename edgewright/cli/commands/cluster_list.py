@@ -1,0 +1,153 @@
+"""The list of clusters."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from edgewright.cli.client import GatewayClient, connect
+from edgewright.cli.commands.durations import ago
+from edgewright.cli.commands.listing import Listing, form_of, show_listing
+from edgewright.cli.commands.naming import pages
+from edgewright.cli.commands.options import AsJson, Command, Form, Output, Panel, labels_of
+from edgewright.cli.commands.screen import Column, Document, alarm, moment, pairs, say, yes_no
+from edgewright.cli.invocation import typed
+from edgewright.domain.cluster import ConditionStatus, Phase, StepState
+
+
+class Sort(StrEnum):
+    """What the list is sorted by; with ``-`` downwards."""
+
+    NAME = "name"
+    PHASE = "phase"
+    CREATED = "created"
+    LAST_HEARD = "last_heard"
+    TROUBLE = "trouble"
+    BLOCKED = "blocked"
+    HEALTHY = "healthy"
+    SYNCED = "synced"
+    PAUSED = "paused"
+    NAME_DOWN = "-name"
+    PHASE_DOWN = "-phase"
+    CREATED_DOWN = "-created"
+    LAST_HEARD_DOWN = "-last_heard"
+    TROUBLE_DOWN = "-trouble"
+    BLOCKED_DOWN = "-blocked"
+    HEALTHY_DOWN = "-healthy"
+    SYNCED_DOWN = "-synced"
+    PAUSED_DOWN = "-paused"
+
+
+def list_clusters(
+    *,
+    phase: Annotated[
+        Phase | None,
+        typer.Option("--phase", case_sensitive=False, help="Removed and Deleted show only if asked for."),
+    ] = None,
+    ready: Annotated[bool | None, typer.Option("--ready/--not-ready", help="Commissioned, or not.")] = None,
+    available: Annotated[
+        bool | None, typer.Option("--available/--not-available", help="Heard within the lease, or not.")
+    ] = None,
+    blocked: Annotated[bool | None, typer.Option("--blocked/--not-blocked", help="A person has to act.")] = None,
+    healthy: Annotated[
+        ConditionStatus | None, typer.Option("--healthy", case_sensitive=False, help="False: something is wrong.")
+    ] = None,
+    synced: Annotated[
+        ConditionStatus | None, typer.Option("--synced", case_sensitive=False, help="Has the newest commit, or not.")
+    ] = None,
+    paused: Annotated[bool | None, typer.Option("--paused/--not-paused", help="Commits are held back.")] = None,
+    label: Annotated[
+        list[str] | None, typer.Option("--label", metavar="KEY=VALUE", help="May be given several times.")
+    ] = None,
+    name: Annotated[str | None, typer.Option("--name", help="A part of the name.", show_default=False)] = None,
+    sort: Annotated[
+        Sort,
+        typer.Option(
+            "--sort",
+            metavar="[-]name|phase|created|last_heard|trouble|blocked|healthy|synced|paused",
+            help="The last five: trouble first, then by name. - in front: downwards.",
+        ),
+    ] = Sort.TROUBLE,
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="At most so many.", show_default="all")] = None,
+    output: Output = Form.TABLE,
+    as_json: AsJson = False,
+) -> None:
+    """List clusters, one line each, those in trouble first."""
+    form = form_of(output, as_json=as_json)
+    wish: dict[str, Any] = {
+        "phase": phase,
+        "ready": ready,
+        "available": available,
+        "blocked": blocked,
+        "healthy": healthy,
+        "synced": synced,
+        "paused": paused,
+        "label": [f"{key}={value}" for key, value in labels_of(label or []).items()] or None,
+        "name": name,
+        "sort": sort,
+    }
+    filters = {field: value for field, value in wish.items() if value is not None}
+    with connect() as gateway:
+        document = _fetched(gateway, filters, limit)
+    if show_listing(CLUSTERS, document, document["items"], form):
+        return
+    if not document["items"]:
+        hint = f"`{typed('cluster create NAME --wait')}` commissions one."
+        filtered = filters.keys() != {"sort"}
+        say("No cluster passes these filters." if filtered else f"There is no cluster. {hint}")
+    elif document["next"]:
+        say(f"There are more than these {limit}.")
+
+
+def _fetched(gateway: GatewayClient, filters: Mapping[str, Any], limit: int | None) -> Document:
+    found = list(pages(gateway, filters, limit=limit))
+    return {"items": [item for page in found for item in page["items"]], "next": found[-1]["next"]}
+
+
+def _held(item: Document) -> str:
+    return ", ".join(word for word in (StepState.BLOCKED, "paused") if item[word])
+
+
+def _held_and_waiting(item: Document) -> str:
+    """What a cluster waits for, after the reason why it goes no further by itself."""
+    return ": ".join(filter(None, (_held(item), str(item["waiting_for"]))))
+
+
+def _alarm_of_absence(item: Document) -> str:
+    return "yellow" if item["available"] == ConditionStatus.FALSE else ""
+
+
+def _alarm_of_trouble(item: Document) -> str:
+    return alarm(StepState.BLOCKED) if item["blocked"] else ""
+
+
+_NAME = Column("name", lambda item: str(item["name"]), long=True)
+_PHASE = Column("phase", lambda item: str(item["phase"]))
+_AVAILABLE = Column("available", lambda item: str(item["available"]), style=_alarm_of_absence)
+
+CLUSTERS = Listing(
+    columns=(
+        _NAME,
+        _PHASE,
+        _AVAILABLE,
+        Column("heard", lambda item: ago(item["last_heard"]) or "never"),
+        Column("waiting for", _held_and_waiting, style=_alarm_of_trouble),
+    ),
+    wide=(
+        _NAME,
+        _PHASE,
+        Column("ready", lambda item: yes_no(item["ready"])),
+        Column("healthy", lambda item: str(item["healthy"])),
+        _AVAILABLE,
+        Column("synced", lambda item: str(item["synced"])),
+        Column("held", _held, style=_alarm_of_trouble),
+        Column("heard", lambda item: moment(item["last_heard"]) or "never"),
+        Column("labels", lambda item: pairs(item["labels"])),
+        Column("uuid", lambda item: str(item["uuid"])),
+        Column("waiting for", lambda item: str(item["waiting_for"])),
+    ),
+    name=lambda item: str(item["name"]),
+)
+
+COMMANDS = (Command("list", list_clusters, Panel.SIGHT, "cluster list --label site=sheffield --sort -last_heard"),)
