@@ -138,7 +138,7 @@ class Terminal:
 
     environment: dict[str, str | None]
 
-    def __call__(self, *arguments: str, typed: str = "", out: Path | None = None, **environment: str) -> Shown:
+    def __call__(self, *arguments: str, typed: str = "", out: Path | None = None) -> Shown:
         ours, theirs = os.openpty()
         seen = bytearray()
         drained = threading.Thread(target=_drain, args=(ours, seen), daemon=True)
@@ -146,7 +146,7 @@ class Terminal:
         os.write(ours, typed.encode())
         with ExitStack() as stack:
             patch = stack.enter_context(pytest.MonkeyPatch.context())
-            for name, value in {**self.environment, "TERM": "xterm", **environment}.items():
+            for name, value in {"TERM": "xterm", **self.environment}.items():
                 if value is None:
                     patch.delenv(name, raising=False)
                 else:

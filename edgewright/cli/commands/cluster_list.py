@@ -2,16 +2,37 @@
 
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import partial
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 from edgewright.cli.client import GatewayClient, connect
 from edgewright.cli.commands.durations import ago
-from edgewright.cli.commands.listing import Listing, form_of, show_listing
+from edgewright.cli.commands.listing import (
+    PEOPLES_FORMS,
+    Listing,
+    form_of,
+    listing_lines,
+    show_document,
+    show_listing,
+)
 from edgewright.cli.commands.naming import pages
-from edgewright.cli.commands.options import AsJson, Command, Form, Output, Panel, labels_of
-from edgewright.cli.commands.screen import Column, Document, alarm, moment, pairs, say, yes_no
+from edgewright.cli.commands.options import AsJson, Command, Form, Output, Panel, Watch, labels_of
+from edgewright.cli.commands.screen import (
+    Column,
+    Document,
+    alarm,
+    clean,
+    moment,
+    pairs,
+    room_on_terminal,
+    say,
+    show_lines,
+    yes_no,
+)
+from edgewright.cli.commands.watching import watch
 from edgewright.cli.invocation import typed
 from edgewright.domain.cluster import ConditionStatus, Phase, StepState
 
@@ -70,6 +91,7 @@ def list_clusters(
         ),
     ] = Sort.TROUBLE,
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="At most so many.", show_default="all")] = None,
+    watching: Watch = False,
     output: Output = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
@@ -89,6 +111,13 @@ def list_clusters(
     }
     filters = {field: value for field, value in wish.items() if value is not None}
     with connect() as gateway:
+        if watching:
+            watch(
+                lambda: _fetched(gateway, filters, limit),
+                draw=partial(_drawn, form=form) if form in PEOPLES_FORMS else None,
+                tell=partial(_tell_changed, form=form),
+            )
+            return
         document = _fetched(gateway, filters, limit)
     if show_listing(CLUSTERS, document, document["items"], form):
         return
@@ -103,6 +132,31 @@ def list_clusters(
 def _fetched(gateway: GatewayClient, filters: Mapping[str, Any], limit: int | None) -> Document:
     found = list(pages(gateway, filters, limit=limit))
     return {"items": [item for page in found for item in page["items"]], "next": found[-1]["next"]}
+
+
+def _drawn(document: Document, *, form: Form) -> list[Text]:
+    return listing_lines(CLUSTERS, document["items"], form, room=room_on_terminal())
+
+
+def _tell_changed(before: Document | None, document: Document, *, form: Form) -> None:
+    """Prints the clusters that are another than before. That one was heard again is no change."""
+    known = {item["uuid"]: _lasting(item) for item in before["items"]} if before else {}
+    items: list[Document] = document["items"]
+    changed = [place for place, item in enumerate(items) if known.get(item["uuid"]) != _lasting(item)]
+    if form in PEOPLES_FORMS:
+        title, *lines = listing_lines(CLUSTERS, items, form, room=None)
+        show_lines([*([] if before else [title]), *(lines[place] for place in changed)])
+    else:
+        for place in changed:
+            show_document(items[place], [CLUSTERS.name(items[place])], form, one_of_many=True)
+    listed = {item["uuid"] for item in items}
+    for item in before["items"] if before else ():
+        if item["uuid"] not in listed:
+            say(f"{clean(item['name'])} is no longer in the list.")
+
+
+def _lasting(item: Document) -> dict[str, Any]:
+    return {field: value for field, value in item.items() if field != "last_heard"}
 
 
 def _held(item: Document) -> str:

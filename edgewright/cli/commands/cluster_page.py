@@ -22,7 +22,7 @@ from edgewright.cli.commands.screen import (
 from edgewright.domain.cluster import ConditionStatus, ConditionType, StepState
 
 
-def page_lines(document: Document, form: Form, *, room: int | None) -> list[Text]:
+def page_lines(document: Document, *, form: Form, room: int | None) -> list[Text]:
     """All that the gateway says about a cluster; parts that are empty are left out.
 
     Args:

@@ -2,6 +2,7 @@
 
 import itertools
 from datetime import datetime
+from functools import partial
 from typing import Annotated, Any
 
 import typer
@@ -9,9 +10,9 @@ import typer
 from edgewright.cli.client import GatewayClient, connect
 from edgewright.cli.commands.cluster_page import page_lines
 from edgewright.cli.commands.event_stream import stream_events
-from edgewright.cli.commands.listing import Listing, form_of, show_document, show_listing
+from edgewright.cli.commands.listing import PEOPLES_FORMS, Listing, form_of, show_document, show_listing
 from edgewright.cli.commands.naming import NamedCluster, named
-from edgewright.cli.commands.options import AsJson, ClusterName, Command, Form, Output, Panel
+from edgewright.cli.commands.options import AsJson, ClusterName, Command, Form, Output, Panel, Watch
 from edgewright.cli.commands.screen import (
     Column,
     Document,
@@ -22,6 +23,7 @@ from edgewright.cli.commands.screen import (
     say,
     show_lines,
 )
+from edgewright.cli.commands.watching import watch
 from edgewright.cli.failures import ExitCode
 from edgewright.domain.cluster import Phase
 from edgewright.domain.events import EventKind
@@ -43,13 +45,37 @@ _TIMELINE = Listing(
 )
 
 
-def show(cluster: ClusterName, output: Output = Form.TABLE, as_json: AsJson = False) -> None:
+def show(cluster: ClusterName, watching: Watch = False, output: Output = Form.TABLE, as_json: AsJson = False) -> None:
     """Show everything about one cluster."""
     form = form_of(output, as_json=as_json)
     with connect() as gateway:
-        document = gateway.get(named(gateway, cluster).path)
-    if not show_document(document, [document["name"]], form):
-        show_lines(page_lines(document, form, room=room_on_terminal()))
+        meant = named(gateway, cluster)
+        if watching:
+            watch(
+                lambda: gateway.get(meant.path),
+                draw=partial(page_lines, form=form, room=room_on_terminal()) if form in PEOPLES_FORMS else None,
+                tell=partial(_tell_changed, form=form),
+            )
+            return
+        document = gateway.get(meant.path)
+    _show_page(document, form)
+
+
+def _show_page(document: Document, form: Form, *, one_of_many: bool = False) -> None:
+    if not show_document(document, [document["name"]], form, one_of_many=one_of_many):
+        show_lines(page_lines(document, form=form, room=room_on_terminal()))
+
+
+def _tell_changed(before: Document | None, document: Document, *, form: Form) -> None:
+    """Prints the page if it is another than before. That the edge was heard again is no change."""
+    if before is None or _lasting(before) != _lasting(document):
+        if before and form in PEOPLES_FORMS:
+            result("")
+        _show_page(document, form, one_of_many=True)
+
+
+def _lasting(document: Document) -> dict[str, Any]:
+    return {field: value for field, value in document.items() if field not in {"as_of", "lease"}}
 
 
 def timeline(

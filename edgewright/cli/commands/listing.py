@@ -19,6 +19,8 @@ from edgewright.cli.commands.screen import (
 )
 from edgewright.cli.failures import CliError, ExitCode
 
+PEOPLES_FORMS = frozenset({Form.TABLE, Form.WIDE})
+
 
 @dataclass(frozen=True)
 class Listing:

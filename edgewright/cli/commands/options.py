@@ -30,6 +30,7 @@ Output = Annotated[
         "--output", "-o", help="wide: every column in full; json, yaml: the API's document; name: only names."
     ),
 ]
+Watch = Annotated[bool, typer.Option("--watch", "-w", help="Show every change until Ctrl-C.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait until it is done, with live progress.")]
 Timeout = Annotated[str, typer.Option("--timeout", metavar="DURATION", help="How long to wait, such as 30s or 2h.")]

@@ -161,7 +161,7 @@ def _line(cells: Sequence[Text], widths: Sequence[int], *, whole: bool = False) 
 def show_lines(lines: Sequence[Text]) -> None:
     """Lines of the result: with colour on a terminal that has some, else as plain text."""
     if sys.stdout.isatty():
-        console = _console()
+        console = terminal_console()
         for line in lines:
             console.print(line, soft_wrap=True)
     else:
@@ -171,10 +171,16 @@ def show_lines(lines: Sequence[Text]) -> None:
 
 def room_on_terminal() -> int | None:
     """The columns of the terminal that takes the result; None: no terminal does."""
-    return _console().width if sys.stdout.isatty() else None
+    return terminal_console().width if sys.stdout.isatty() else None
 
 
-def _console() -> Console:
+def is_drawable() -> bool:
+    """Whether the result goes to a terminal on which lines can be drawn over."""
+    return sys.stdout.isatty() and not terminal_console().is_dumb_terminal
+
+
+def terminal_console() -> Console:
+    """The terminal that takes the result, if one does."""
     # Whether this is a terminal is not left to variables such as FORCE_COLOR: a pipe carries text only.
     return Console(highlight=False, force_terminal=sys.stdout.isatty())
 

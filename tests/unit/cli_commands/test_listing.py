@@ -191,7 +191,7 @@ def test_what_should_be_noticed_has_a_colour_on_a_terminal(narrow: Terminal, cen
 @pytest.mark.parametrize("variables", [{"NO_COLOR": "1"}, {"TERM": "dumb"}], ids=["NO_COLOR", "dumb"])
 def test_who_wants_no_colour_gets_none(narrow: Terminal, centre: ServedCentre, variables: dict[str, str]) -> None:
     trouble(centre)
-    shown = narrow("cluster", "list", **variables).out
+    shown = Terminal({**narrow.environment, **variables})("cluster", "list").out
     assert re.findall(r"\x1b\[[0-9;]*3[0-9][0-9;]*m", shown) == []
     assert "Detaching" in shown
     assert variables.get("TERM") is None or "\x1b" not in shown
@@ -204,4 +204,4 @@ def test_pipe_and_file_get_text_only_whatever_variables_say(
     forced = {"FORCE_COLOR": "1", "TTY_COMPATIBLE": "1", "CLICOLOR_FORCE": "1"}
     for command in (("cluster", "list"), ("cluster", "show", "press-shop")):
         assert "\x1b" not in edgewright(*command, **forced).out
-        assert "\x1b" not in narrow(*command, out=tmp_path / "out", **forced).out
+        assert "\x1b" not in Terminal({**narrow.environment, **forced})(*command, out=tmp_path / "out").out
