@@ -23,12 +23,15 @@ def admin() -> None:
 def init(
     new_git_storage: Annotated[
         bool,
-        typer.Option("--new-git-storage", help="All repositories are lost, and there is no backup: begin without."),
+        typer.Option(
+            "--new-git-storage",
+            help="Start with empty Git storage. Only when all repositories are lost and there is no backup.",
+        ),
     ] = False,
 ) -> None:
-    """Bring database, repositories, charts, Temporal and the admin token up to date. Safe to repeat.
+    """Create or upgrade database, repositories, charts, Temporal and the admin token; safe to repeat.
 
-    `edgewright up` does the same by itself; with PostgreSQL and a Temporal cluster of your own, run this first.
+    `edgewright up` does this by itself. With your own PostgreSQL and Temporal cluster, run it first.
     """
     settings = local_settings()
     require_git()
@@ -54,15 +57,17 @@ def init(
 
 @app.command("backup")
 def backup(
-    folder: Annotated[Path, typer.Argument(help="Where backups are kept; each one is a new folder in it.")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="FOLDER", help="Folder for backups; each one gets a new folder in it.")
+    ],
     without_database: Annotated[
         bool,
-        typer.Option("--without-database", help="Repositories only. For PostgreSQL, whose dump is taken before."),
+        typer.Option("--without-database", help="Leave out the database; for PostgreSQL, which you dump first."),
     ] = False,
 ) -> None:
-    """Copy everything that cannot be rebuilt to a new folder, while everything runs.
+    """Copy everything that cannot be rebuilt into a new folder, while Edgewright runs.
 
-    It holds the admin token in clear and the hashes of all credentials: keep it as you keep an admin token.
+    It holds the admin token in clear text and the hashes of all credentials: protect it like an admin token.
     """
     settings = local_settings()
     require_git()
@@ -73,17 +78,17 @@ def backup(
 
 @app.command("restore")
 def restore(
-    backup: Annotated[Path, typer.Argument(help="One backup: the folder that `edgewright admin backup` has named.")],
+    backup: Annotated[
+        Path, typer.Argument(metavar="BACKUP", help="Folder of one backup, as `edgewright admin backup` printed it.")
+    ],
     keep_repositories: Annotated[
         bool,
-        typer.Option(
-            "--keep-repositories", help="Leave the repositories that are there, and restore only those that are not."
-        ),
+        typer.Option("--keep-repositories", help="Keep the repositories that exist, and restore only missing ones."),
     ] = False,
 ) -> None:
-    """Put a backup in the place of what is there. That is moved aside; the command says where.
+    """Restore a backup; what it replaces is moved aside, and the command says where.
 
-    Stop everything first. Nothing is touched unless the backup is whole.
+    Stop everything first. Nothing changes unless the backup is complete.
     """
     settings = local_settings()
     require_git()

@@ -57,7 +57,7 @@ app.command("doctor", rich_help_panel=_HERE)(doctor.doctor)
 
 @app.command("agent", rich_help_panel=_HERE)
 def agent() -> NoReturn:
-    """Runs the agent of an edge, in a pod there."""
+    """Run the edge's agent, inside its pod."""
     # In the place of this process: what the command line has loaded would stay in the agent's memory.
     os.execv(sys.executable, [sys.executable, "-P", "-m", "edgewright.agent"])  # noqa: S606 - no shell is wanted
 
@@ -81,16 +81,16 @@ for _command in (
 app.add_typer(
     admin.app,
     name="admin",
-    help="Set this machine's installation up, back it up, restore it.",
+    help="Set up, back up and restore this machine's installation.",
     rich_help_panel=_HERE,
 )
 app.add_typer(
     agent_image.app,
     name="agent-image",
-    help="The agent's image: build it, see it, carry it to nodes.",
+    help="Build the agent's image, show it, carry it to nodes.",
     rich_help_panel=_HERE,
 )
-app.add_typer(cluster, name="cluster", help="Commission, follow and delete clusters.", rich_help_panel=_GATEWAY)
+app.add_typer(cluster, name="cluster", help="Commission, watch and delete clusters.", rich_help_panel=_GATEWAY)
 app.command("events", rich_help_panel=_GATEWAY, epilog=example("events --cluster press-shop --since 2h"))(
     fleet_views.events
 )
@@ -103,9 +103,9 @@ app.add_typer(
     help="Helm chart templates: which chart and values clusters get.",
     rich_help_panel=_GATEWAY,
 )
-app.add_typer(flux.app, name="flux", help="The Flux that edges get.", rich_help_panel=_GATEWAY)
-app.add_typer(token.app, name="token", help="Tokens of people and scripts.", rich_help_panel=_GATEWAY)
-app.add_typer(webhook.app, name="webhook", help="Where notifications go.", rich_help_panel=_GATEWAY)
+app.add_typer(flux.app, name="flux", help="Manage the Flux that edges get.", rich_help_panel=_GATEWAY)
+app.add_typer(token.app, name="token", help="Manage the tokens of people and scripts.", rich_help_panel=_GATEWAY)
+app.add_typer(webhook.app, name="webhook", help="Manage where notifications go.", rich_help_panel=_GATEWAY)
 
 
 def _version(wanted: bool) -> None:

@@ -26,7 +26,7 @@ def _answer(question: str) -> str:
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         raise CliError(
             "Nothing was changed: this needs a confirmation, and there is no terminal to ask on.",
-            "Scripts say --yes.",
+            "Use --yes in scripts.",
             ExitCode.USAGE,
         )
     sys.stderr.write(question)

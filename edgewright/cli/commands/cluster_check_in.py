@@ -22,12 +22,12 @@ def check_in(
     cluster: ClusterName,
     windows: Windows = None,
     time_zone: Annotated[
-        str, typer.Option("--time-zone", help="Of the windows; a name of the IANA time zone database.")
+        str, typer.Option("--time-zone", help="Time zone of the windows, as the IANA database names it.")
     ] = "UTC",
-    any_time: Annotated[bool, typer.Option("--any-time", help="It calls at any time again.")] = False,
+    any_time: Annotated[bool, typer.Option("--any-time", help="Let the edge call at any time again.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Say when the edge calls; outside of these windows its silence is none."""
+    """Set when the edge calls; outside these windows, silence does not count as an outage."""
     if bool(windows) == any_time:
         raise CliError("Give at least one window, or --any-time.", exit_code=ExitCode.USAGE)
     wanted = None if any_time else {"windows": windows, "time_zone": time_zone}

@@ -30,29 +30,32 @@ from edgewright.cli.invocation import typed
 from edgewright.domain.cluster import AcceptancePolicy
 
 _NamespaceOption = Annotated[
-    str | None, typer.Option("--namespace", help="Namespace on the edge.", show_default="edgewright")
+    str | None, typer.Option("--namespace", help="Namespace on the edge cluster.", show_default="edgewright")
 ]
 
 
 def create(
     *,
-    name: Annotated[str, typer.Argument(help="1 to 63 letters, digits, '-' or '_'.", show_default=False)],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="1 to 63 letters, digits, '-' or '_'.", show_default=False)
+    ],
     namespace: _NamespaceOption = None,
     chart: Chart = None,
     bare: Annotated[bool, typer.Option("--bare", help="Deliver no chart.")] = False,
     values: Values = None,
     label: Annotated[
-        list[str] | None, typer.Option("--label", metavar="KEY=VALUE", help="May be given several times.")
+        list[str] | None,
+        typer.Option("--label", metavar="KEY=VALUE", help="Label of the cluster; repeat the option for several."),
     ] = None,
     accept: Annotated[
         AcceptancePolicy | None,
-        typer.Option("--accept", help="Who accepts it when it registers.", show_default="auto"),
+        typer.Option("--accept", help="Who accepts the cluster when it registers.", show_default="auto"),
     ] = None,
     wait: Wait = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
     as_json: AsJson = False,
 ) -> None:
-    """Commission a cluster."""
+    """Create a cluster and commission it."""
     seconds = seconds_of(timeout, "--timeout")
     wish: dict[str, Any] = {
         "name": name,
@@ -78,20 +81,24 @@ def recreate(
     *,
     cluster: ClusterName,
     new_hardware: Annotated[
-        bool, typer.Option("--new-hardware", help="Nothing of the old edge is believed any more.")
+        bool,
+        typer.Option("--new-hardware", help="The hardware is new: stop trusting the old edge and its credentials."),
     ] = False,
     namespace: Annotated[
-        str | None, typer.Option("--namespace", help="Another namespace on the edge.", show_default=False)
+        str | None,
+        typer.Option("--namespace", help="Move to this namespace on the edge cluster.", show_default=False),
     ] = None,
     chart: Chart = None,
-    bare: Annotated[bool | None, typer.Option("--bare/--no-bare", help="Deliver no chart, or one again.")] = None,
+    bare: Annotated[
+        bool | None, typer.Option("--bare/--no-bare", help="Deliver no chart, or deliver one again.")
+    ] = None,
     values: Values = None,
     yes: Yes = False,
     wait: Wait = False,
     timeout: Timeout = DEFAULT_TIMEOUT,
     as_json: AsJson = False,
 ) -> None:
-    """Commission a cluster anew, also one that was removed centrally."""
+    """Commission a cluster again, even one that was removed centrally."""
     seconds = seconds_of(timeout, "--timeout")
     wish: dict[str, Any] = {
         "new_hardware": new_hardware,

@@ -24,11 +24,11 @@ _LONGEST_TYPED = 4095
 def bootstrap(
     cluster: ClusterName,
     expires_in: Annotated[
-        str, typer.Option("--expires-in", metavar="DURATION", help="How long the line works, 7d at most.")
+        str, typer.Option("--expires-in", metavar="DURATION", help="How long the line works; 7d at most.")
     ] = "1h",
     as_json: AsJson = False,
 ) -> None:
-    """Print the line that attaches a Kubernetes cluster; earlier lines that were not used die."""
+    """Print the line that attaches a Kubernetes cluster; it replaces earlier unused lines."""
     seconds = seconds_of(expires_in, "--expires-in", shortest=_SHORTEST_TOKEN, longest=_LONGEST_TOKEN)
     with connect() as gateway:
         try:
@@ -79,14 +79,14 @@ def _without_agent(line: Document) -> Iterator[str]:
 
 
 def uninstall_script() -> None:
-    """Print the script that takes Edgewright off any edge; it holds no secret and needs no centre."""
+    """Print a script that removes Edgewright from an edge; it holds no secret and needs no centre."""
     from edgewright.bootstrap import render_uninstall  # noqa: PLC0415 - it loads much, and help needs none of it
 
     result(render_uninstall().rstrip("\n"))
 
 
 def accept(cluster: ClusterName, yes: Yes = False, as_json: AsJson = False) -> None:
-    """Accept a cluster that has registered, after comparing its short code."""
+    """Accept a cluster that has registered, once you have compared its short code."""
     with connect() as gateway:
         meant = named(gateway, cluster)
         document = gateway.get(meant.path)
@@ -102,7 +102,7 @@ def accept(cluster: ClusterName, yes: Yes = False, as_json: AsJson = False) -> N
 
 
 def reject(cluster: ClusterName, as_json: AsJson = False) -> None:
-    """Reject a cluster that has registered: its credentials die, its token is free again."""
+    """Reject a cluster that has registered: revoke its credentials and free its token."""
     with connect() as gateway:
         document = gateway.post(f"{named(gateway, cluster).path}/reject")
     if as_json:
@@ -115,11 +115,11 @@ def rotate(
     cluster: ClusterName,
     role: Annotated[
         list[Role] | None,
-        typer.Option("--role", help="Only this one; may be given several times.", show_default="both"),
+        typer.Option("--role", help="Only this credential; repeat it for several.", show_default="both"),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Have the edge replace its credentials by new ones; each old one dies when its successor is used."""
+    """Ask the edge to replace its credentials; each old one works until the new one is used."""
     with connect() as gateway:
         meant = named(gateway, cluster)
         document = gateway.post(f"{meant.path}/credential/rotate", {"roles": role} if role else None)

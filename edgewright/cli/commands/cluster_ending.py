@@ -23,19 +23,19 @@ _MOST_NAMES = 8
 def delete(
     *,
     cluster: ClusterName,
-    force: Annotated[bool, typer.Option("--force", help="Do not wait for the edge.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Do not wait for the edge to clean up.")] = False,
     deadline: Annotated[
         str | None,
         typer.Option(
-            "--deadline", metavar="DURATION", help="How long to wait for the edge's goodbye.", show_default="24h"
+            "--deadline", metavar="DURATION", help="How long to wait for the edge to clean up.", show_default="24h"
         ),
     ] = None,
     keep_workloads: Annotated[
-        bool, typer.Option("--keep-workloads", help="Leave what runs on the edge as it is.")
+        bool, typer.Option("--keep-workloads", help="Leave the workloads on the edge running.")
     ] = False,
     purge: Annotated[
         bool,
-        typer.Option("--purge", help="Take the kind SealedSecret and the sealing keys from the edge as well."),
+        typer.Option("--purge", help="Also remove the kind SealedSecret and the sealing keys from the edge."),
     ] = False,
     yes: Yes = False,
     wait: Wait = False,
@@ -45,7 +45,7 @@ def delete(
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Delete a cluster, after showing what goes with it and asking for its name."""
+    """Delete a cluster, after showing what goes with it and asking you to type its name."""
     params: dict[str, str | bool] = {
         "force": force,
         "workloads": "keep" if keep_workloads else "remove",
@@ -77,7 +77,7 @@ def delete(
 
 
 def undelete(cluster: ClusterName, as_json: AsJson = False) -> None:
-    """Take a deletion back, as long as nothing has been removed."""
+    """Cancel a deletion, as long as nothing has been removed."""
     with connect() as gateway:
         document = gateway.post(f"{named(gateway, cluster).path}/undelete")
     if as_json:

@@ -36,6 +36,8 @@ from edgewright.cli.commands.watching import watch
 from edgewright.cli.invocation import typed
 from edgewright.domain.cluster import ConditionStatus, Phase, StepState
 
+_PHASES = f"Is in this phase: {', '.join(Phase)}. Without it, the last two are left out."
+
 
 class Sort(StrEnum):
     """What the list is sorted by; with ``-`` downwards."""
@@ -64,38 +66,58 @@ def list_clusters(
     *,
     phase: Annotated[
         Phase | None,
-        typer.Option("--phase", case_sensitive=False, help="Removed and Deleted show only if asked for."),
+        typer.Option("--phase", metavar="PHASE", case_sensitive=False, help=_PHASES),
     ] = None,
-    ready: Annotated[bool | None, typer.Option("--ready/--not-ready", help="Commissioned, or not.")] = None,
+    ready: Annotated[bool | None, typer.Option("--ready/--not-ready", help="Is commissioned, or is not.")] = None,
     available: Annotated[
-        bool | None, typer.Option("--available/--not-available", help="Heard within the lease, or not.")
+        bool | None,
+        typer.Option("--available/--not-available", help="Called within its lease, or did not."),
     ] = None,
-    blocked: Annotated[bool | None, typer.Option("--blocked/--not-blocked", help="A person has to act.")] = None,
+    blocked: Annotated[
+        bool | None,
+        typer.Option("--blocked/--not-blocked", help="Needs a person to act, or does not."),
+    ] = None,
     healthy: Annotated[
-        ConditionStatus | None, typer.Option("--healthy", case_sensitive=False, help="False: something is wrong.")
+        ConditionStatus | None,
+        typer.Option(
+            "--healthy", metavar="STATUS", case_sensitive=False, help="true, false (something is wrong) or unknown."
+        ),
     ] = None,
     synced: Annotated[
-        ConditionStatus | None, typer.Option("--synced", case_sensitive=False, help="Has the newest commit, or not.")
+        ConditionStatus | None,
+        typer.Option(
+            "--synced",
+            metavar="STATUS",
+            case_sensitive=False,
+            help="Has applied the newest commit: true, false or unknown.",
+        ),
     ] = None,
-    paused: Annotated[bool | None, typer.Option("--paused/--not-paused", help="Commits are held back.")] = None,
+    paused: Annotated[
+        bool | None,
+        typer.Option("--paused/--not-paused", help="Has its commits held back, or has not."),
+    ] = None,
     label: Annotated[
-        list[str] | None, typer.Option("--label", metavar="KEY=VALUE", help="May be given several times.")
+        list[str] | None,
+        typer.Option("--label", metavar="KEY=VALUE", help="Has this label; repeat the option for several."),
     ] = None,
-    name: Annotated[str | None, typer.Option("--name", help="A part of the name.", show_default=False)] = None,
+    name: Annotated[str | None, typer.Option("--name", help="Has this text in its name.", show_default=False)] = None,
     sort: Annotated[
         Sort,
         typer.Option(
             "--sort",
-            metavar="[-]name|phase|created|last_heard|trouble|blocked|healthy|synced|paused",
-            help="The last five: trouble first, then by name. - in front: downwards.",
+            metavar="[-]FIELD",
+            help="Sort by name, phase, created or last_heard; or show trouble first by trouble, blocked, healthy,"
+            " synced or paused. A - in front reverses the order.",
         ),
     ] = Sort.TROUBLE,
-    limit: Annotated[int | None, typer.Option("--limit", min=1, help="At most so many.", show_default="all")] = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, metavar="N", help="Show at most N clusters.", show_default="all")
+    ] = None,
     watching: Watch = False,
     output: Output = Form.TABLE,
     as_json: AsJson = False,
 ) -> None:
-    """List clusters, one line each, those in trouble first."""
+    """List clusters, one per line, those in trouble first."""
     form = form_of(output, as_json=as_json)
     wish: dict[str, Any] = {
         "phase": phase,

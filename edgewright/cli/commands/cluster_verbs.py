@@ -18,22 +18,22 @@ Step = Annotated[str, typer.Argument(metavar="STEP", help=_STEPS, show_default=F
 
 def pause(
     cluster: ClusterName,
-    reason: Annotated[str, typer.Option("--reason", help="Why; shown in the timeline.", show_default=False)],
+    reason: Annotated[str, typer.Option("--reason", help="Why; the timeline shows it.", show_default=False)],
     as_json: AsJson = False,
 ) -> None:
-    """Hold back all commits for a cluster; heartbeats, revocation and deletion go on."""
+    """Hold back all commits for a cluster; heartbeats, revocation and deletion continue."""
     document = _post(cluster, "pause", {"reason": reason})
     _show(document, f"Commits for {document['name']} are paused.", as_json=as_json)
 
 
 def resume(cluster: ClusterName, as_json: AsJson = False) -> None:
-    """Let commits for a cluster go on."""
+    """Resume commits for a cluster."""
     document = _post(cluster, "resume")
     _show(document, f"Commits for {document['name']} go on.", as_json=as_json)
 
 
 def retry(cluster: ClusterName, step: Step, as_json: AsJson = False) -> None:
-    """Try a step now that waits or is blocked."""
+    """Retry a waiting or blocked step now."""
     meant = step_of(step)
     document = _post(cluster, f"step/{meant}/retry")
     _show(document, f"{document['name']} tries {meant} again: {state_of(document)}", as_json=as_json)
@@ -42,10 +42,10 @@ def retry(cluster: ClusterName, step: Step, as_json: AsJson = False) -> None:
 def skip(
     cluster: ClusterName,
     step: Step,
-    reason: Annotated[str, typer.Option("--reason", help="Why; shown in the timeline.", show_default=False)],
+    reason: Annotated[str, typer.Option("--reason", help="Why; the timeline shows it.", show_default=False)],
     as_json: AsJson = False,
 ) -> None:
-    """Skip a step of a deletion that another system holds up; it is remembered as residue."""
+    """Skip a deletion step that another system holds up; what it leaves is listed as residue."""
     meant = step_of(step)
     document = _post(cluster, f"step/{meant}/skip", {"reason": reason})
     _show(document, f"{document['name']} goes on without {meant}: {state_of(document)}", as_json=as_json)
@@ -54,11 +54,16 @@ def skip(
 def certificate(
     cluster: ClusterName,
     fingerprint: Annotated[
-        str, typer.Argument(help="Of the proposed certificate, as `cluster show` prints it.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="FINGERPRINT",
+            help="Fingerprint of the proposed certificate, as `cluster show` prints it.",
+            show_default=False,
+        ),
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Confirm a sealing certificate that a signal proposed; secrets are sealed with it from then on (admin)."""
+    """Confirm a proposed sealing certificate, which then seals all new secrets (admin)."""
     document = _post(cluster, "certificate", {"fingerprint": fingerprint.lower()})
     _show(document, f"Secrets of {document['name']} are sealed with this certificate from now on.", as_json=as_json)
 

@@ -23,15 +23,18 @@ _SECONDS = 120.0
 @app.command("import", epilog=example("flux import install.yaml --sha256 HEX"))
 def import_flux(
     file: Annotated[
-        Path, typer.Argument(help="The file install.yaml of a release of Flux.", dir_okay=False, show_default=False)
+        Path,
+        typer.Argument(metavar="FILE", help="install.yaml of a Flux release.", dir_okay=False, show_default=False),
     ],
     sha256: Annotated[
         str,
-        typer.Option("--sha256", metavar="HEX", help="Of the file, as its release states it.", show_default=False),
+        typer.Option(
+            "--sha256", metavar="HEX", help="SHA-256 of the file, as the release states it.", show_default=False
+        ),
     ],
     as_json: AsJson = False,
 ) -> None:
-    """Give the centre the Flux that edges get which have none; it replaces the one before."""
+    """Import the Flux that edges without one get; it replaces the one imported before."""
     if re.fullmatch("[0-9A-Fa-f]{64}", sha256) is None:
         raise CliError(
             "A SHA-256 is 64 hexadecimal digits.", "GitHub shows it beside the file of the release.", ExitCode.USAGE
@@ -48,7 +51,7 @@ def import_flux(
 
 @app.command("show", epilog=example("flux show"))
 def show(output: Output = Form.TABLE, as_json: AsJson = False) -> None:
-    """Show the Flux that edges get; its names are those of its images."""
+    """Show the Flux that edges get; --output name prints its images."""
     form = form_of(output, as_json=as_json)
     with connect() as gateway:
         document = gateway.get("/v1/flux")

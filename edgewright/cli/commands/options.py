@@ -22,24 +22,30 @@ class Form(StrEnum):
     NAME = "name"
 
 
-ClusterName = Annotated[str, typer.Argument(metavar="CLUSTER", help="Name or UUID.", show_default=False)]
+ClusterName = Annotated[
+    str, typer.Argument(metavar="CLUSTER", help="Name or UUID of the cluster.", show_default=False)
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the API's document as JSON.")]
 Output = Annotated[
     Form,
     typer.Option(
-        "--output", "-o", help="wide: every column in full; json, yaml: the API's document; name: only names."
+        "--output",
+        "-o",
+        metavar="FORM",
+        help="table; wide: every column in full; json, yaml: the API's document; name: only names.",
     ),
 ]
-Watch = Annotated[bool, typer.Option("--watch", "-w", help="Show every change until Ctrl-C.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
-Wait = Annotated[bool, typer.Option("--wait", help="Wait until it is done, with live progress.")]
+Watch = Annotated[bool, typer.Option("--watch", "-w", help="Keep showing changes, until Ctrl-C.")]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation; use it in scripts.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait until it is done, and show progress.")]
 Timeout = Annotated[str, typer.Option("--timeout", metavar="DURATION", help="How long to wait, such as 30s or 2h.")]
 Chart = Annotated[
-    str | None, typer.Option("--chart", metavar="NAME|UUID", help="Helm chart template.", show_default=False)
+    str | None,
+    typer.Option("--chart", metavar="NAME|UUID", help="Helm chart template to deliver.", show_default=False),
 ]
 Values = Annotated[
     Path | None,
-    typer.Option("--values", metavar="FILE", help="Values of the chart: a YAML or JSON file.", show_default=False),
+    typer.Option("--values", metavar="FILE", help="YAML or JSON file with values for the chart.", show_default=False),
 ]
 
 DEFAULT_TIMEOUT = "5m"
@@ -48,10 +54,10 @@ DEFAULT_TIMEOUT = "5m"
 class Panel(StrEnum):
     """The part of a group's help in which a command stands."""
 
-    LIFE = "Life"
-    SIGHT = "Sight"
+    LIFE = "Lifecycle"
+    SIGHT = "View"
     EDGE = "Edge"
-    STEERING = "Steering"
+    STEERING = "Control"
 
 
 @dataclass(frozen=True)

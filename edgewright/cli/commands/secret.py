@@ -86,12 +86,12 @@ def delete(
     cluster: ClusterName,
     secret: SecretName,
     keys: Annotated[
-        list[str] | None, typer.Argument(metavar="[KEY]...", help="Keys inside the Secret.", show_default=False)
+        list[str] | None, typer.Argument(metavar="[KEY]...", help="Keys to delete.", show_default=False)
     ] = None,
-    whole: Annotated[bool, typer.Option("--all", help="Delete all keys, and so the Secret.")] = False,
+    whole: Annotated[bool, typer.Option("--all", help="Delete the whole Secret.")] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Delete keys of a Secret in one commit; the Secret goes with its last key."""
+    """Delete keys of a Secret in one commit; deleting the last key deletes the Secret."""
     place = place_of(secret)
     wanted = [check_secret_key(key) for key in keys or ()]
     if whole == bool(wanted):
@@ -111,7 +111,7 @@ def delete(
 
 @app.command("list", epilog=example("secret list press-shop"))
 def list_secrets(cluster: ClusterName, output: Output = Form.TABLE, as_json: AsJson = False) -> None:
-    """List the keys of a cluster's Secrets and how far each is on the edge, never a value."""
+    """List the keys of a cluster's Secrets and how far each has come; values are never shown."""
     form = form_of(output, as_json=as_json)
     with connect() as gateway:
         document = gateway.get(f"{named(gateway, cluster).path}/secret")
@@ -137,10 +137,10 @@ def list_secrets(cluster: ClusterName, output: Output = Form.TABLE, as_json: AsJ
 @app.command("reseal", epilog=example('secret reseal press-shop --reason "stolen disk"'))
 def reseal(
     cluster: ClusterName,
-    reason: Annotated[str, typer.Option("--reason", help="Why; shown in the timeline.", show_default=False)] = "",
+    reason: Annotated[str, typer.Option("--reason", help="Why; the timeline shows it.", show_default=False)] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Have the edge seal what an old key sealed anew, for its newest key; no plaintext leaves it."""
+    """Ask the edge to seal older values again, with its newest key; no plaintext leaves it."""
     with connect() as gateway:
         meant = named(gateway, cluster)
         document = gateway.post(f"{meant.path}/reseal", {"reason": reason})

@@ -21,10 +21,11 @@ from edgewright.cli.commands.sending import send_once
 from edgewright.domain.secret_template import TemplateChange, check_template_change
 
 Changes = Annotated[
-    list[str], typer.Argument(metavar="NAME=VALUE|NAME-...", help="NAME- removes one.", show_default=False)
+    list[str],
+    typer.Argument(metavar="NAME=VALUE|NAME-...", help="NAME=VALUE sets one; NAME- removes it.", show_default=False),
 ]
 Wait = Annotated[
-    bool, typer.Option("--wait", help="Wait until the Secret on the edge has changed, with live progress.")
+    bool, typer.Option("--wait", help="Wait until the Secret on the edge has changed, and show progress.")
 ]
 
 
@@ -38,7 +39,7 @@ def label(
     timeout: Timeout = DEFAULT_TIMEOUT,
     as_json: AsJson = False,
 ) -> None:
-    """Change labels of a Secret; no value has to be given again."""
+    """Change the labels of a Secret; its values stay as they are."""
     how = how_of(dry_run=dry_run, wait=wait, timeout=timeout, as_json=as_json)
     _change(cluster, secret, TemplateChange(labels=pairs_of(labels, "secret label")), how)
 
@@ -53,7 +54,7 @@ def annotate(
     timeout: Timeout = DEFAULT_TIMEOUT,
     as_json: AsJson = False,
 ) -> None:
-    """Change annotations of a Secret; no value has to be given again."""
+    """Change the annotations of a Secret; its values stay as they are."""
     how = how_of(dry_run=dry_run, wait=wait, timeout=timeout, as_json=as_json)
     _change(cluster, secret, TemplateChange(annotations=pairs_of(annotations, "secret annotate")), how)
 

@@ -85,7 +85,9 @@ def put(
     secret_type: Annotated[
         str | None,
         typer.Option(
-            "--type", help="Of a new Secret, such as kubernetes.io/basic-auth; it never changes.", show_default=False
+            "--type",
+            help="Type of a new Secret, such as kubernetes.io/basic-auth; it never changes.",
+            show_default=False,
         ),
     ] = None,
     labels: Labels = None,

@@ -24,26 +24,30 @@ from edgewright.domain.secret_template import TemplateChange, check_template_cha
 COMMIT_HEADER, WARNING_HEADER = "Edgewright-Commit", "Edgewright-Warning"
 
 SecretName = Annotated[
-    str, typer.Argument(metavar="NAMESPACE/NAME", help="The Kubernetes Secret.", show_default=False)
+    str,
+    typer.Argument(metavar="NAMESPACE/NAME", help="Namespace and name of the Kubernetes Secret.", show_default=False),
 ]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Check and seal, store nothing.")]
+DryRun = Annotated[bool, typer.Option("--dry-run", help="Check and seal, but store nothing.")]
 CreateNamespace = Annotated[
-    bool, typer.Option("--create-namespace", help="Give the edge the namespace with the same commit.")
+    bool, typer.Option("--create-namespace", help="Also create the namespace on the edge, in the same commit.")
 ]
-Wait = Annotated[bool, typer.Option("--wait", help="Wait until the edge has opened it, with live progress.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait until the edge has opened it, and show progress.")]
 Labels = Annotated[
     list[str] | None,
     typer.Option(
         "--label",
         metavar="NAME=VALUE",
-        help="A label of the whole Secret, in clear; NAME- removes one.",
+        help="Label of the whole Secret, not encrypted; NAME- removes one.",
         show_default=False,
     ),
 ]
 Annotations = Annotated[
     list[str] | None,
     typer.Option(
-        "--annotation", metavar="NAME=VALUE", help="An annotation of it; NAME- removes one.", show_default=False
+        "--annotation",
+        metavar="NAME=VALUE",
+        help="Annotation of the whole Secret, not encrypted; NAME- removes one.",
+        show_default=False,
     ),
 ]
 

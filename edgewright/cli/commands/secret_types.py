@@ -42,10 +42,13 @@ def tls(
     secret: SecretName,
     certificate: Annotated[
         Path,
-        typer.Option("--cert", metavar="FILE", help="The certificate, PEM; its chain behind it.", show_default=False),
+        typer.Option(
+            "--cert", metavar="FILE", help="PEM file with the certificate, followed by its chain.", show_default=False
+        ),
     ],
     key: Annotated[
-        Path, typer.Option("--key", metavar="FILE", help="Its private key, PEM, unencrypted.", show_default=False)
+        Path,
+        typer.Option("--key", metavar="FILE", help="PEM file with its private key, unencrypted.", show_default=False),
     ],
     labels: Labels = None,
     annotations: Annotations = None,
@@ -55,7 +58,7 @@ def tls(
     timeout: Timeout = DEFAULT_TIMEOUT,
     as_json: AsJson = False,
 ) -> None:
-    """Set a certificate and its private key: a Secret of the type kubernetes.io/tls."""
+    """Set a certificate and its private key, as a Secret of type kubernetes.io/tls."""
     how = how_of(dry_run=dry_run, create_namespace=create_namespace, wait=wait, timeout=timeout, as_json=as_json)
     place_of(secret)
     template = template_of(TLS, labels, annotations)
@@ -70,9 +73,9 @@ def registry(
     cluster: ClusterName,
     secret: SecretName,
     server: Annotated[
-        str, typer.Option("--server", help="Host of the registry, with its port if it has one.", show_default=False)
+        str, typer.Option("--server", help="Host of the registry, with its port if it needs one.", show_default=False)
     ],
-    username: Annotated[str, typer.Option("--username", help="Who pulls.", show_default=False)],
+    username: Annotated[str, typer.Option("--username", help="User name at the registry.", show_default=False)],
     labels: Labels = None,
     annotations: Annotations = None,
     create_namespace: CreateNamespace = False,
@@ -81,7 +84,7 @@ def registry(
     timeout: Timeout = DEFAULT_TIMEOUT,
     as_json: AsJson = False,
 ) -> None:
-    """Set what images are pulled with (kubernetes.io/dockerconfigjson); the password is asked for, or from stdin."""
+    """Set the credentials for pulling images; type the password when asked, or pipe it in."""
     how = how_of(dry_run=dry_run, create_namespace=create_namespace, wait=wait, timeout=timeout, as_json=as_json)
     place_of(secret)
     template = template_of(REGISTRY, labels, annotations)

@@ -39,19 +39,27 @@ _SHORTEST, _LONGEST = 60, 10 * 366 * 86400
 
 @app.command("create", epilog=example("token create ci --permission read --permission secrets --expires-in 30d"))
 def create(
-    name: Annotated[str, typer.Argument(help="Whose it is; shown in timelines.", show_default=False)],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Who or what uses it; timelines show this name.", show_default=False)
+    ],
     permission: Annotated[
-        list[Permission], typer.Option("--permission", "-p", help="May be given several times.", show_default=False)
+        list[Permission],
+        typer.Option(
+            "--permission", "-p", help="Permission to grant; repeat the option for several.", show_default=False
+        ),
     ],
     expires_in: Annotated[
         str | None,
         typer.Option(
-            "--expires-in", metavar="DURATION", help="How long it lives.", show_default="until it is revoked"
+            "--expires-in",
+            metavar="DURATION",
+            help="How long the token is valid.",
+            show_default="until it is revoked",
         ),
     ] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Make a token, and print it this once: stdout has the token alone."""
+    """Create a token and print it, this once, alone on stdout."""
     seconds = (
         None if expires_in is None else seconds_of(expires_in, "--expires-in", shortest=_SHORTEST, longest=_LONGEST)
     )
@@ -69,7 +77,7 @@ def create(
 
 @app.command("list", epilog=example("token list"))
 def list_tokens(output: Output = Form.TABLE, as_json: AsJson = False) -> None:
-    """List the tokens that are valid, without their secrets."""
+    """List the valid tokens, without their secrets."""
     form = form_of(output, as_json=as_json)
     with connect() as gateway:
         document = gateway.get("/v1/token")
@@ -77,8 +85,10 @@ def list_tokens(output: Output = Form.TABLE, as_json: AsJson = False) -> None:
 
 
 @app.command("revoke", epilog=example("token revoke ci"))
-def revoke(token: Annotated[str, typer.Argument(metavar="NAME|ID", help="Which one.", show_default=False)]) -> None:
-    """Revoke a token, by its name or ID; it is refused from now on."""
+def revoke(
+    token: Annotated[str, typer.Argument(metavar="NAME|ID", help="Name or ID of the token.", show_default=False)],
+) -> None:
+    """Revoke a token, by its name or ID, at once."""
     with connect() as gateway:
         meant = _meant(gateway, token)
         gateway.delete(f"/v1/token/{meant['id']}")

@@ -11,15 +11,15 @@ from edgewright.cli.commands.screen import moment, result, say, show_facts, show
 
 app = typer.Typer(no_args_is_help=True)
 
-_STOPPED = "The receiver wants no more notifications; set the webhook again to resume."
-
 
 @app.command("set", epilog=example("webhook set https://alerts.example.com/edgewright"))
 def set_webhook(
-    url: Annotated[str, typer.Argument(help="An https URL, or plain http on loopback.", show_default=False)],
+    url: Annotated[
+        str, typer.Argument(metavar="URL", help="https URL, or an http URL on this machine.", show_default=False)
+    ],
     as_json: AsJson = False,
 ) -> None:
-    """Set the webhook, or replace it, and print its signing secret this once: stdout has the secret alone."""
+    """Set or replace the webhook, and print its signing secret, this once, alone on stdout."""
     with connect() as gateway:
         document = gateway.post("/v1/webhook", {"url": url})
     if as_json:
@@ -31,7 +31,7 @@ def set_webhook(
 
 @app.command("show", epilog=example("webhook show"))
 def show(output: Output = Form.TABLE, as_json: AsJson = False) -> None:
-    """Show where notifications go, the newest delivery, and what waits."""
+    """Show where notifications go, the last delivery, and what waits to be delivered."""
     form = form_of(output, as_json=as_json)
     with connect() as gateway:
         document = gateway.get("/v1/webhook")
@@ -41,19 +41,19 @@ def show(output: Output = Form.TABLE, as_json: AsJson = False) -> None:
     facts = (
         ("url", document["url"]),
         ("set", moment(document["created_at"])),
-        (
-            "stopped",
-            f"{moment(stopped)}. The receiver wants no more; set the webhook again to go on." if stopped else "",
-        ),
+        ("stopped", f"{moment(stopped)}. The receiver wants no more; set the webhook again." if stopped else ""),
         ("last delivery", f"{moment(last['at'])}. {last['message']}" if last else "Nothing was delivered yet."),
-        ("waiting", f"{waiting['message']} The oldest waits since {moment(waiting['since'])}." if waiting else ""),
+        (
+            "waiting",
+            f"{waiting['message']} The oldest has waited since {moment(waiting['since'])}." if waiting else "",
+        ),
     )
     show_facts(facts, fold=form is not Form.WIDE)
 
 
 @app.command("remove", epilog=example("webhook remove"))
 def remove() -> None:
-    """Remove the webhook: nothing is sent any more, and what waits is dropped."""
+    """Remove the webhook: stop sending, and drop what waits to be delivered."""
     with connect() as gateway:
         gateway.delete("/v1/webhook")
     result("The webhook is removed.")
