@@ -146,7 +146,7 @@ def list_clusters(
     if not document["items"]:
         hint = f"`{typed('cluster create NAME --wait')}` commissions one."
         filtered = filters.keys() != {"sort"}
-        say("No cluster passes these filters." if filtered else f"There is no cluster. {hint}")
+        say("No cluster matches these filters." if filtered else f"There is no cluster. {hint}")
     elif document["next"]:
         say(f"There are more than these {limit}.")
 

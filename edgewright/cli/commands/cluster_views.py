@@ -6,6 +6,7 @@ from functools import partial
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 from edgewright.cli.client import GatewayClient, connect
 from edgewright.cli.commands.cluster_page import page_lines
@@ -53,7 +54,7 @@ def show(cluster: ClusterName, watching: Watch = False, output: Output = Form.TA
         if watching:
             watch(
                 lambda: gateway.get(meant.path),
-                draw=partial(page_lines, form=form, room=room_on_terminal()) if form in PEOPLES_FORMS else None,
+                draw=partial(_page, form=form) if form in PEOPLES_FORMS else None,
                 tell=partial(_tell_changed, form=form),
             )
             return
@@ -63,7 +64,11 @@ def show(cluster: ClusterName, watching: Watch = False, output: Output = Form.TA
 
 def _show_page(document: Document, form: Form, *, one_of_many: bool = False) -> None:
     if not show_document(document, [document["name"]], form, one_of_many=one_of_many):
-        show_lines(page_lines(document, form=form, room=room_on_terminal()))
+        show_lines(_page(document, form=form))
+
+
+def _page(document: Document, *, form: Form) -> list[Text]:
+    return page_lines(document, form=form, room=room_on_terminal())
 
 
 def _tell_changed(before: Document | None, document: Document, *, form: Form) -> None:
@@ -125,7 +130,7 @@ def _show_growing(gateway: GatewayClient, cluster: NamedCluster, items: list[Doc
 
 def _waiting(step: Document) -> str:
     when = f", next attempt at {moment(step['next_at'])}" if step.get("next_at") else ""
-    because = f", because {clean(step['error'])}" if step.get("error") else ""
+    because = f": {clean(step['error'])}" if step.get("error") else ""
     hint = f" {clean(step['hint'])}" if step.get("hint") else ""
     return f"{step['name']} is {step['state']} after attempt {step['attempts']}{when}{because}{hint}"
 

@@ -44,7 +44,9 @@ def form_of(output: Form, *, as_json: bool) -> Form:
         CliError: they contradict each other.
     """
     if as_json and output not in {Form.TABLE, Form.JSON}:
-        raise CliError(f"--json and --output {output} ask for two forms.", "Give one of them.", ExitCode.USAGE)
+        raise CliError(
+            f"--json and --output {output} contradict each other.", "Give only one of them.", ExitCode.USAGE
+        )
     return Form.JSON if as_json else output
 
 

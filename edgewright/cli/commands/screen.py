@@ -186,7 +186,7 @@ def terminal_console() -> Console:
 
 
 def show_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Rows under titles, one word at least of each fact uncut: on a terminal the last column is folded to fit."""
+    """Rows under titles, of which nothing is cut: on a terminal the last column goes on in further lines."""
     columns = [Column(title, itemgetter(title)) for title in titles]
     items = [dict(zip(titles, row, strict=True)) for row in rows]
     show_lines(table_lines(columns, items, room=room_on_terminal(), fold=True))
@@ -215,13 +215,8 @@ def _blanks() -> Iterator[Text]:
         yield Text("")
 
 
-def show_heading(text: str) -> None:
-    """A heading between the parts of a longer result."""
-    show_lines(heading_lines(text))
-
-
 def heading_lines(text: str) -> list[Text]:
-    """The same, line by line."""
+    """A heading between the parts of a longer result, line by line."""
     return [Text(""), Text(clean(text), style="bold")]
 
 

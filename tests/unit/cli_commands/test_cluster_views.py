@@ -312,7 +312,7 @@ def test_timeline_tells_who_did_what_when_and_what_is_waited_for(
     header, first, *_ = shown.out.splitlines()
     assert header.split() == ["WHEN", "WHO", "WHAT"]
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ +token:\S+ +The cluster press-shop was created\.", first)
-    assert "create_repository is waiting after attempt 3, because The disk is full." in shown.err
+    assert "create_repository is waiting after attempt 3: The disk is full." in shown.err
 
 
 def test_json_timeline_is_the_apis_document(edgewright: CommandLine, centre: ServedCentre) -> None:

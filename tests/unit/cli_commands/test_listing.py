@@ -10,7 +10,7 @@ import yaml
 from command_line import CommandLine, ServedCentre, Terminal
 
 from edgewright.cli.commands.durations import ago, ahead
-from edgewright.cli.commands.screen import Column, show_yaml, table_lines
+from edgewright.cli.commands.screen import Column, show_table, show_yaml, table_lines
 from edgewright.domain.cluster import Phase
 
 NOW = datetime(2031, 2, 3, 12, tzinfo=UTC)
@@ -109,6 +109,20 @@ def test_timeline_is_folded_and_loses_nothing(narrow: Terminal, centre: ServedCe
     wide = narrow("cluster", "timeline", "press-shop", "-o", "wide").out
     assert "cluster.created" in wide
     assert str(made) not in wide
+
+
+def test_table_without_a_wide_form_is_folded_and_loses_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("TERM", "dumb")
+    url = "https://registry.example.com/a/path/that/is/longer/than/a/line"
+    show_table(("who", "what"), [("press-shop", f"fetches from {url}, and tries again in a while"), ("x", "")])
+    shown = capsys.readouterr().out.splitlines()
+    assert shown[:3] == ["WHO         WHAT", "press-shop  fetches from", f"            {url},"]
+    assert all(len(line) <= 40 for line in shown if url not in line)
+    assert shown[-1] == "x           -"
 
 
 def test_cells_of_wide_letters_are_measured_as_the_terminal_does() -> None:
