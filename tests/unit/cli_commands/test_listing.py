@@ -22,7 +22,7 @@ STEERING = "\x1b[31m \x7f \x85 \x9b31m \u202e \u2066 \u200f \u2028 \ufeff"
 @pytest.fixture
 def narrow(terminal: Terminal) -> Terminal:
     """A terminal of 80 columns."""
-    return Terminal({**terminal.environment, "COLUMNS": "80"})
+    return Terminal({**terminal.environment, "COLUMNS": "80", "NO_COLOR": None})
 
 
 def seen(shown: str) -> list[str]:

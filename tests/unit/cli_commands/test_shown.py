@@ -67,7 +67,10 @@ def hold(file: Path, shown: str) -> None:
 
 
 @pytest.mark.parametrize("words", HELPS, ids=" ".join)
-def test_help_is_what_its_file_holds(environment: dict[str, str | None], words: tuple[str, ...]) -> None:
+def test_help_is_what_its_file_holds(
+    environment: dict[str, str | None], monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", WIDTH)  # whatever TERMINAL_WIDTH was when Typer was loaded
     runner = CliRunner(env={**environment, "COLUMNS": str(WIDTH)})  # names the program, whatever runs the test
     hold(file_of("help", words), plain(runner.invoke(app, [*words, "--help"]).stdout))
 
