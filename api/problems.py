@@ -20,6 +20,7 @@ from starlette.routing import BaseRoute
 from api.methods import allowed_methods
 from api.problem_document import PROBLEM_TYPE, Problem
 from edgewright.bootstrap import render_refusal
+from edgewright.domain.reasons import reason_of
 from edgewright.errors import Busy, EdgewrightError, Gone, Refused, TooLarge, TooMany, Waiting
 
 REALM = 'Basic realm="Edgewright"'
@@ -128,7 +129,7 @@ async def _on_validation_error(request: Request, error: Exception) -> Response:
 
 def invalid_request(request: Request, errors: Sequence[Mapping[str, Any]]) -> Response:
     """The answer to a request whose parts do not validate; names the first, never repeats a value."""
-    first = errors[0] if errors else {"loc": (), "msg": "It is not valid"}
+    first = errors[0] if errors else {"loc": (), "type": "unknown"}
     source, *path = [str(part) for part in first["loc"]] or ["request"]
     if source == "path":
         return problem_of(
@@ -143,9 +144,11 @@ def invalid_request(request: Request, errors: Sequence[Mapping[str, Any]]) -> Re
         request,
         status=422,
         code="request_invalid",
-        detail=f"The request is not valid at {where}: {first['msg']}.",
+        detail=f"The request is not valid: {where} {reason_of(first)}.",
         where=where,
-        more={"errors": [{"where": "/".join(map(str, each["loc"])), "reason": each["msg"]} for each in errors[:20]]},
+        more={
+            "errors": [{"where": "/".join(map(str, each["loc"])), "reason": reason_of(each)} for each in errors[:20]]
+        },
     )
 
 

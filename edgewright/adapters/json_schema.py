@@ -22,6 +22,8 @@ from jsonschema_specifications import REGISTRY  # type: ignore[import-untyped] #
 from referencing.exceptions import Unresolvable
 from referencing.jsonschema import specification_with
 
+from edgewright.domain.reasons import form_of
+
 MOST_STEPS = 100_000
 """In one validation: keywords looked at, and what else takes some microseconds."""
 MOST_VIOLATIONS = 20
@@ -179,6 +181,8 @@ def _bounded(draft: Draft) -> type[Validator]:
         "uniqueItems": _unique_items,
         "enum": _enum,
         "const": _const,
+        "not": _not,
+        **{name: _one_of(draft.VALIDATORS[name]) for name in ("oneOf",) if name in draft.VALIDATORS},
         "format": _format,
         **{name: _unevaluated(draft.VALIDATORS[name]) for name in UNEVALUATED if name in draft.VALIDATORS},
     }
@@ -213,7 +217,7 @@ def _comparison(instance: Any) -> int:
 
 def _pattern(validator: Any, pattern: str, instance: Any, _schema: Any) -> Iterator[Violation]:
     if validator.is_type(instance, "string") and not _found(pattern, instance):
-        yield Violation(f"{instance!r} does not match {pattern!r}")
+        yield Violation(f"{instance!r} {form_of(pattern)}")
 
 
 def _properties(validator: Any, properties: Any, instance: Any, _schema: Any) -> Iterator[Violation]:
@@ -260,6 +264,24 @@ def _unique_items(validator: Any, wanted: Any, instance: Any, _schema: Any) -> I
             seen.add(text)
         if len(seen) < len(instance):
             yield Violation(f"{instance!r} has non-unique elements")
+
+
+def _not(validator: Any, unwanted: Any, instance: Any, _schema: Any) -> Iterator[Violation]:
+    """As the library, which would show the schema."""
+    if validator.evolve(schema=unwanted).is_valid(instance):
+        yield Violation(f"{instance!r} is not allowed here")
+
+
+def _one_of(keyword: Keyword) -> Keyword:
+    """As the library, which would show the schemas that fit."""
+
+    def check(validator: Any, choices: Any, instance: Any, schema: Any) -> Iterator[Violation]:
+        for violation in keyword(validator, choices, instance, schema) or ():
+            if not violation.context:
+                violation.message = f"{instance!r} fits several of the alternatives"
+            yield violation
+
+    return check
 
 
 def _const(validator: Any, wanted: Any, instance: Any, schema: Any) -> Iterator[Violation]:

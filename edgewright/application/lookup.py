@@ -8,6 +8,7 @@ from pydantic import ValidationError
 
 from edgewright.domain.cluster import ClusterSettings
 from edgewright.domain.ended import cluster_deleted, left_on_edge
+from edgewright.domain.reasons import reason_of
 from edgewright.domain.wellknown import APP_HELM_CHART_TEMPLATE, APP_OBJECT_INFO
 from edgewright.errors import Invalid, NotFound
 from edgewright.ports.cluster_directory import ClusterDirectory
@@ -97,4 +98,4 @@ def settings_of(values: dict[str, Any]) -> ClusterSettings:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         where = "/" + "/".join(map(str, first["loc"]))
-        raise Invalid(f"{where}: {first['msg']}.", code="schema_violation", where=where) from None
+        raise Invalid(f"{where} {reason_of(first)}.", code="schema_violation", where=where) from None

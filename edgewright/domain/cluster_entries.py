@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from edgewright.domain.cluster import ClusterSettings, ClusterSpec
+from edgewright.domain.reasons import reason_of
 from edgewright.domain.rendering import check_values
 from edgewright.errors import Invalid
 
@@ -34,6 +35,7 @@ def settings_from(body: Mapping[str, Any]) -> ClusterSettings:
 
 
 def _misfit(what: str, error: ValidationError) -> Invalid:
-    first = error.errors(include_input=False, include_url=False, include_context=False)[0]
+    first = error.errors(include_input=False, include_url=False)[0]
     where = "".join(f"/{part}" for part in first["loc"])
-    return Invalid(f"The {what} of a cluster cannot be so: {first['msg']}.", code="schema_violation", where=where)
+    sentence = f"The {what} of a cluster cannot be used: {where or 'all of it'} {reason_of(first)}."
+    return Invalid(sentence, code="schema_violation", where=where)

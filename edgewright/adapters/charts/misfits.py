@@ -13,6 +13,7 @@ from jsonschema.exceptions import ValidationError as Violation
 
 from edgewright.adapters.json_schema import ADDITIONAL, unexpected_names
 from edgewright.domain.json import Json
+from edgewright.domain.reasons import form_of
 from edgewright.domain.templates import child
 
 LONGEST_PATH, LONGEST_REASON = 200, 200
@@ -131,7 +132,7 @@ _WORDS: Mapping[str, Callable[[Any], str]] = {
     "type": _of_type,
     "enum": lambda wanted: f"has to be one of {', '.join(_spelled(each) for each in wanted)}",
     "const": lambda wanted: f"has to be {_spelled(wanted)}",
-    "pattern": lambda wanted: f"has to match the pattern {wanted}",
+    "pattern": form_of,
     "minLength": _at_least,
     "maxLength": lambda wanted: f"may have {wanted} characters at most",
     "minimum": lambda wanted: f"has to be {wanted} at least",

@@ -21,7 +21,7 @@ def sentence(schema: Any, values: Any) -> str:
         ({"type": ["integer", "null"]}, "s3cr3t", "has to be a whole number or null"),
         ({"enum": ["tcp", "udp"]}, "s3cr3t", 'has to be one of "tcp", "udp"'),
         ({"const": 1}, "s3cr3t", "has to be 1"),
-        ({"pattern": "^[a-z]$"}, "s3cr3t", "has to match the pattern ^[a-z]$"),
+        ({"pattern": "^[a-z]$"}, "s3cr3t", "does not have the form that its schema asks for"),
         ({"minLength": 1}, "", "must not be empty"),
         ({"minLength": 9}, "s3cr3t", "needs 9 characters at least"),
         ({"maxLength": 3}, "s3cr3t", "may have 3 characters at most"),
