@@ -1,15 +1,27 @@
 """How a command ends when it does not succeed: one sentence, a hint, and an exit code that scripts can rely on."""
 
 import errno
+import json
+import sys
+from collections.abc import Sequence
 from enum import IntEnum
+from http import HTTPStatus
+from itertools import pairwise
 
+import typer
 from pydantic import ValidationError
 
+# Typer's own kinds of wrong usage have no public name.
+from typer._click.exceptions import BadParameter, MissingParameter, NoArgsIsHelpError, NoSuchOption, UsageError
+
+from edgewright.cli.invocation import typed
+from edgewright.domain.reasons import reason_of
 from edgewright.errors import (
     Conflict,
     EdgewrightError,
     Forbidden,
     NotFound,
+    PreconditionFailed,
     Refused,
     Stalled,
     Unauthenticated,
@@ -37,7 +49,7 @@ class CliError(Exception):
         sentence: what is wrong, for a person; free of secrets.
         hint: what to do next, or None.
         exit_code: what the command exits with.
-        code: the stable code of the problem document that this came from, or None.
+        code: the stable code of the problem document that this came from; None: one for its exit code.
     """
 
     def __init__(
@@ -52,7 +64,32 @@ class CliError(Exception):
         self.sentence = sentence
         self.hint = hint
         self.exit_code = exit_code
-        self.code = code
+        self.code = code or exit_code.name.lower()
+
+
+_BY_STATUS: dict[int, ExitCode] = {
+    HTTPStatus.UNAUTHORIZED: ExitCode.NOT_ALLOWED,
+    HTTPStatus.FORBIDDEN: ExitCode.NOT_ALLOWED,
+    HTTPStatus.NOT_FOUND: ExitCode.NOT_FOUND,
+    HTTPStatus.GONE: ExitCode.NOT_FOUND,
+    HTTPStatus.REQUEST_TIMEOUT: ExitCode.UNAVAILABLE,
+    HTTPStatus.CONFLICT: ExitCode.REFUSED,
+    HTTPStatus.PRECONDITION_FAILED: ExitCode.REFUSED,
+    HTTPStatus.PRECONDITION_REQUIRED: ExitCode.REFUSED,
+    HTTPStatus.LOCKED: ExitCode.REFUSED,
+    HTTPStatus.TOO_MANY_REQUESTS: ExitCode.UNAVAILABLE,
+    HTTPStatus.BAD_GATEWAY: ExitCode.UNAVAILABLE,
+    HTTPStatus.SERVICE_UNAVAILABLE: ExitCode.UNAVAILABLE,
+    HTTPStatus.GATEWAY_TIMEOUT: ExitCode.UNAVAILABLE,
+}
+"""Any other 4xx: the request is wrong as it stands, which is wrong usage, whether the command line or the gateway
+finds out."""
+
+
+def of_status(status: int) -> ExitCode:
+    """What a command exits with that was answered with an error."""
+    wrong = HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR
+    return _BY_STATUS.get(status, ExitCode.USAGE if wrong else ExitCode.FAILED)
 
 
 _BY_BRANCH: tuple[tuple[type[EdgewrightError], ExitCode], ...] = (
@@ -60,7 +97,8 @@ _BY_BRANCH: tuple[tuple[type[EdgewrightError], ExitCode], ...] = (
     (Forbidden, ExitCode.NOT_ALLOWED),
     (NotFound, ExitCode.NOT_FOUND),
     (Conflict, ExitCode.REFUSED),
-    (Refused, ExitCode.REFUSED),
+    (PreconditionFailed, ExitCode.REFUSED),
+    (Refused, ExitCode.USAGE),
     (Stalled, ExitCode.REFUSED),
     (Waiting, ExitCode.UNAVAILABLE),
 )
@@ -76,13 +114,13 @@ def of_product(error: EdgewrightError) -> CliError:
 def of_settings(error: ValidationError) -> CliError:
     """Settings that cannot be accepted, named by their environment variables; never their values."""
     lines = []
-    for problem in error.errors(include_input=False, include_url=False, include_context=False):
-        message = problem["msg"].removeprefix("Value error, ")
+    for problem in error.errors(include_input=False, include_url=False):
+        message = reason_of(problem)
         name = "_".join(str(part) for part in problem["loc"]).upper()
         if not name:
             lines.append(message)
         else:
-            lines.append(f"{name if name.startswith('EDGEWRIGHT_') else f'EDGEWRIGHT_{name}'}: {message}")
+            lines.append(f"{name if name.startswith('EDGEWRIGHT_') else f'EDGEWRIGHT_{name}'} {message}")
     return CliError(
         "A setting cannot be used. " + "; ".join(lines) + ".",
         "Correct the environment variable, or unset it to get the default.",
@@ -104,3 +142,75 @@ def of_system(error: OSError) -> CliError:
             "Correct owner and mode, or set EDGEWRIGHT_HOME to a folder of your own.",
         )
     return CliError(f"The system refused: {error.strerror or type(error).__name__}{where}.")
+
+
+def of_usage(error: typer.TyperException) -> CliError:
+    """Arguments that make no command, and what to type instead."""
+    context = error.ctx if isinstance(error, UsageError) else None
+    if context is None:
+        return CliError(f"{error.format_message().rstrip('.')}.", exit_code=ExitCode(error.exit_code))
+    path = context.command_path.partition(" ")[2]
+    hints = [f"`{typed(f'{path} --help'.strip())}` explains it."]
+    sentence, question, rest = error.format_message().rstrip(".").partition(" Did you mean ")
+    if isinstance(error, NoSuchOption):
+        sentence = f"There is no option {error.option_name}"
+        if error.possibilities:
+            hints.insert(0, f"Did you mean {' or '.join(sorted(error.possibilities))}?")
+    elif question:
+        hints.insert(0, f"Did you mean {rest.replace(chr(39), '').replace(', ', ' or ')}")
+    elif isinstance(error, BadParameter) and isinstance(error.__cause__, ValidationError):
+        sentence = _misfit(error, error.__cause__)
+    elif isinstance(error, MissingParameter):
+        hints.insert(0, " ".join(context.get_usage().split()))
+    elif sentence.startswith("Got unexpected extra argument"):
+        # Not repeated: it may be a secret in the wrong place.
+        sentence = "There are more arguments than the command takes"
+        hints.insert(0, " ".join(context.get_usage().split()))
+    return CliError(f"{sentence.rstrip('.')}.", "\n".join(hints), ExitCode.USAGE)
+
+
+def _misfit(error: BadParameter, cause: ValidationError) -> str:
+    """A value that an option or argument does not take: Typer says it in the words of a library."""
+    name = (error.param.get_error_hint() if error.param else "The value").replace("'", "")
+    reason = reason_of(cause.errors(include_input=False, include_url=False)[0]).rstrip(".")
+    return f"{name}: {reason}" if reason.startswith("'") else f"{name} {reason}"
+
+
+def shows_help(error: typer.TyperException) -> bool:
+    """Whether a command was called with nothing and has answered with its help."""
+    return isinstance(error, NoArgsIsHelpError)
+
+
+def tell(error: CliError, arguments: Sequence[str]) -> int:
+    """Says on stderr what is wrong and what to do about it, as JSON if the arguments ask for it.
+
+    Returns:
+        The exit code.
+    """
+    if wants_json(arguments):
+        document = {
+            "code": error.code,
+            "detail": error.sentence,
+            "hint": error.hint,
+            "exit_code": int(error.exit_code),
+        }
+        sys.stderr.write(f"{json.dumps(document)}\n")
+    else:
+        sys.stderr.write(f"edgewright: {_steady(error.sentence)}\n")
+        for line in (error.hint or "").splitlines():
+            sys.stderr.write(f"  {_steady(line)}\n")
+    return int(error.exit_code)
+
+
+def wants_json(arguments: Sequence[str]) -> bool:
+    """Whether arguments that may not even parse ask for JSON."""
+    ours = list(arguments[: arguments.index("--")] if "--" in arguments else arguments)
+    together = {"--json", "-ojson", "-o=json", "--output=json"}
+    return bool(together & set(ours)) or any(
+        option in {"-o", "--output"} and value == "json" for option, value in pairwise(ours)
+    )
+
+
+def _steady(text: str) -> str:
+    """Text free of anything that could steer a terminal: parts of it may come from elsewhere."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text)

@@ -14,6 +14,15 @@ def typed(command: str) -> str:
     wrapper = Path(edgewright.__file__).resolve().parent.parent / "bin" / "edgewright"
     if not wrapper.is_file():
         return f"edgewright {command}"
-    here = Path.cwd()
+    try:
+        here = Path.cwd()
+    except OSError:  # the folder was removed
+        return f"{wrapper} {command}"
     program = f"./{wrapper.relative_to(here)}" if wrapper.is_relative_to(here) else str(wrapper)
     return f"{program} {command}"
+
+
+def starter() -> str:
+    """How the reader starts a local Edgewright."""
+    command = typed("up")
+    return "make up" if command.startswith("./bin/") else command

@@ -2,15 +2,18 @@
 
 import os
 import sys
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn, cast
 
 import typer
+import typer.core
+import typer.main
 from pydantic import ValidationError
 
 from edgewright import __version__
 from edgewright.cli import admin, agent_image, doctor, down, up
-from edgewright.cli.client_settings import ClientSettings
+from edgewright.cli.client_settings import CHOSEN_CONTEXT
 from edgewright.cli.commands import (
+    api_request,
     chart,
     cluster_changes,
     cluster_check_in,
@@ -22,6 +25,8 @@ from edgewright.cli.commands import (
     cluster_verbs,
     cluster_views,
     cluster_wait,
+    completion,
+    context,
     fleet_views,
     flux,
     secret,
@@ -30,7 +35,16 @@ from edgewright.cli.commands import (
     webhook,
 )
 from edgewright.cli.commands.options import example
-from edgewright.cli.failures import CliError, ExitCode, of_product, of_settings, of_system
+from edgewright.cli.failures import (
+    CliError,
+    ExitCode,
+    of_product,
+    of_settings,
+    of_system,
+    of_usage,
+    shows_help,
+    tell,
+)
 from edgewright.errors import EdgewrightError
 from edgewright.settings import Settings
 
@@ -42,7 +56,6 @@ app = typer.Typer(
         "5 unavailable or not in time, 6 not authenticated or not allowed."
     ),
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -61,6 +74,11 @@ def agent() -> NoReturn:
     # In the place of this process: what the command line has loaded would stay in the agent's memory.
     os.execv(sys.executable, [sys.executable, "-P", "-m", "edgewright.agent"])  # noqa: S606 - no shell is wanted
 
+
+app.command("completion", rich_help_panel=_HERE, epilog=completion.EXAMPLE)(completion.completion)
+app.command("login", rich_help_panel=_GATEWAY, epilog=context.LOGIN_EXAMPLE)(context.login)
+app.command("logout", rich_help_panel=_GATEWAY, epilog=context.LOGOUT_EXAMPLE)(context.logout)
+app.command("api", rich_help_panel=_GATEWAY, epilog=api_request.EXAMPLE)(api_request.api)
 
 cluster = typer.Typer(no_args_is_help=True)
 
@@ -105,6 +123,7 @@ app.add_typer(
 )
 app.add_typer(flux.app, name="flux", help="Manage the Flux that edges get.", rich_help_panel=_GATEWAY)
 app.add_typer(token.app, name="token", help="Manage the tokens of people and scripts.", rich_help_panel=_GATEWAY)
+app.add_typer(context.app, name="context", help="The centres that you have logged in to.", rich_help_panel=_GATEWAY)
 app.add_typer(webhook.app, name="webhook", help="Manage where notifications go.", rich_help_panel=_GATEWAY)
 
 
@@ -114,38 +133,75 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _choose(name: str | None) -> None:
+    if name is not None:
+        CHOSEN_CONTEXT.set(name)
+
+
 @app.callback()
 def edgewright(
+    *,
     version: Annotated[
         bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=_version)
     ] = False,
+    context: Annotated[
+        str | None,
+        typer.Option(
+            "--context",
+            metavar="NAME",
+            help="Use this context, or `local`, for one command.",
+            show_default=False,
+            expose_value=False,
+            callback=_choose,
+            autocompletion=completion.contexts,
+        ),
+    ] = None,
 ) -> None:
     """Commissions edge Kubernetes clusters and keeps them for life."""
+
+
+def command_tree() -> typer.core.TyperGroup:
+    """All commands. Whatever goes through a gateway takes `--context`, too."""
+    # Unlike get_group, it has the options for completion.
+    root = cast(typer.core.TyperGroup, typer.main.get_command(app))
+    (option,) = (each for each in root.params if each.name == "context")
+    commands: list[Any] = list(root.commands.values())
+    below = [each for each in commands if each.rich_help_panel == _GATEWAY]
+    while below:
+        command = below.pop()
+        if isinstance(command, typer.core.TyperGroup):
+            below += command.commands.values()
+        elif all(each.name != option.name for each in command.params):
+            command.params.append(option)
+    return root
 
 
 def main() -> NoReturn:
     """Runs the command that the arguments name, and exits.
 
-    Wrong usage, Ctrl-C and a closed pipe are Typer's to answer; a defect keeps its trace.
+    Ctrl-C and a closed pipe are Typer's to answer; a defect keeps its trace.
     """
+    CHOSEN_CONTEXT.set(None)
     try:
-        app()
+        code = command_tree().main(prog_name="edgewright", standalone_mode=False)
     except CliError as error:
-        sys.exit(_told(error))
+        _end(error)
+    except typer.TyperException as error:
+        if shows_help(error):
+            sys.exit(ExitCode.USAGE)
+        _end(of_usage(error))
+    except typer.Abort:
+        _end(CliError("Stopped: the input ended before all was answered."))
     except EdgewrightError as error:
-        sys.exit(_told(of_product(error)))
+        _end(of_product(error))
     except ValidationError as error:
-        if error.title not in {Settings.__name__, ClientSettings.__name__}:
+        if error.title != Settings.__name__:
             raise
-        sys.exit(_told(of_settings(error)))
+        _end(of_settings(error))
     except OSError as error:
-        sys.exit(_told(of_system(error)))
-    sys.exit(ExitCode.OK)
+        _end(of_system(error))
+    sys.exit(code if isinstance(code, int) else ExitCode.OK)
 
 
-def _told(error: CliError) -> int:
-    """Says on stderr what is wrong and what to do about it; returns the exit code."""
-    sys.stderr.write(f"edgewright: {error.sentence}\n")
-    for line in (error.hint or "").splitlines():
-        sys.stderr.write(f"  {line}\n")
-    return int(error.exit_code)
+def _end(error: CliError) -> NoReturn:
+    sys.exit(tell(error, sys.argv[1:]))

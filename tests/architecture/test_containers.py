@@ -13,13 +13,14 @@ import yaml
 from go_programs import PROGRAMS
 
 from edgewright.agent import settings as agent_settings
+from edgewright.cli.client_settings import ClientSettings
 from edgewright.cli.parts import gateway_part
 from edgewright.cli.ports import BLOCKED
 from edgewright.settings import Settings
 from tools.image_platforms import complaint, pinned_images
 
-BESIDE_SETTINGS = {"EDGEWRIGHT_COMPONENTS_DIR", "EDGEWRIGHT_TOKEN_FILE", "EDGEWRIGHT_URL"}
-"""Variables of the tests' components and of the command line on another machine: no setting of a process."""
+BESIDE_SETTINGS = {"EDGEWRIGHT_COMPONENTS_DIR"}
+"""Variables of the tests' components: no setting of a process."""
 VARIABLE = re.compile(r"\bEDGEWRIGHT_[A-Z_]*[A-Z]\b")
 NAME_OF_A_SECRET = "EDGEWRIGHT_AGENT_PULL_SECRET"
 """Names an object on edges, whose content the centre never sees."""
@@ -56,7 +57,8 @@ def test_each_variable_in_a_container_file_is_a_setting(root: Path, name: str) -
 
 
 def test_each_variable_in_a_document_is_known(documents: list[Path]) -> None:
-    known = _known_variables() | BESIDE_SETTINGS | set(agent_settings.VARIABLES)
+    of_commands = {f"EDGEWRIGHT_{name}".upper() for name in ClientSettings.model_fields}
+    known = _known_variables() | BESIDE_SETTINGS | set(agent_settings.VARIABLES) | of_commands
     named = {(path.name, name) for path in documents for name in VARIABLE.findall(path.read_text("utf-8"))}
     assert {pair for pair in named if pair[1] not in known} == set()
 

@@ -34,7 +34,8 @@ class EmbeddedEdgewright:
     def environment(self) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("EDGEWRIGHT_")}
         ports = {f"EDGEWRIGHT_{name}_PORT": "0" for name in ("GATEWAY", "TEMPORAL", "TEMPORAL_UI")}
-        return {**kept, **ports, "EDGEWRIGHT_HOME": str(self.home), **self.variables}
+        contexts = {"EDGEWRIGHT_CONFIG": str(self.home.parent / "config")}
+        return {**kept, **ports, **contexts, "EDGEWRIGHT_HOME": str(self.home), **self.variables}
 
     @property
     def within(self) -> list[str]:

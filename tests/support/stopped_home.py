@@ -91,7 +91,8 @@ class StoppedHome:
     def environment(self, **variables: str) -> dict[str, str]:
         kept = {name: value for name, value in os.environ.items() if not name.startswith("EDGEWRIGHT_")}
         ports = {f"EDGEWRIGHT_{name}_PORT": "0" for name in ("GATEWAY", "TEMPORAL", "TEMPORAL_UI")}
-        return {**kept, **ports, "EDGEWRIGHT_HOME": str(self.folder), **variables}
+        contexts = {"EDGEWRIGHT_CONFIG": str(self.folder.parent / "config")}
+        return {**kept, **ports, **contexts, "EDGEWRIGHT_HOME": str(self.folder), **variables}
 
     def command(self, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
         """As somebody types it."""

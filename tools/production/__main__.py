@@ -63,9 +63,10 @@ def _settings(topology: Topology) -> dict[str, str]:
 
 def _commission_demo(topology: Topology) -> None:
     program = str(CHECKOUT / "bin" / "edgewright")
+    surroundings = {name: value for name, value in os.environ.items() if not name.startswith("EDGEWRIGHT_")}
     done = subprocess.run(
         [program, "cluster", "create", "demo", "--wait"],
-        env=os.environ | _settings(topology),
+        env={**surroundings, **_settings(topology)},
         capture_output=True,
         text=True,
         timeout=120,

@@ -32,3 +32,31 @@ def _answer(question: str) -> str:
     sys.stderr.write(question)
     sys.stderr.flush()
     return sys.stdin.readline().strip()
+
+
+def ask_hidden(question: str, *, otherwise: str) -> str:
+    """One line that is typed without being shown.
+
+    Args:
+        otherwise: what to do where there is no terminal.
+
+    Raises:
+        CliError: there is no terminal to ask on.
+    """
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise CliError("There is no terminal to ask on.", otherwise, ExitCode.USAGE)
+    import termios  # noqa: PLC0415 - few commands hide what is typed
+
+    descriptor = sys.stdin.fileno()
+    before = termios.tcgetattr(descriptor)
+    hidden = [*before[:3], before[3] & ~termios.ECHO, *before[4:]]
+    try:
+        # What was typed ahead is kept: a pasted token may be quicker than the question.
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, hidden)
+        sys.stderr.write(question)
+        sys.stderr.flush()
+        return sys.stdin.readline().strip()
+    finally:
+        termios.tcsetattr(descriptor, termios.TCSADRAIN, before)
+        sys.stderr.write("\n")
+        sys.stderr.flush()

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from edgewright.cli.commands import completion
 from edgewright.cli.failures import CliError, ExitCode
 
 
@@ -23,7 +24,13 @@ class Form(StrEnum):
 
 
 ClusterName = Annotated[
-    str, typer.Argument(metavar="CLUSTER", help="Name or UUID of the cluster.", show_default=False)
+    str,
+    typer.Argument(
+        metavar="CLUSTER",
+        help="Name or UUID of the cluster.",
+        show_default=False,
+        autocompletion=completion.clusters,
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the API's document as JSON.")]
 Output = Annotated[
@@ -41,7 +48,13 @@ Wait = Annotated[bool, typer.Option("--wait", help="Wait until it is done, and s
 Timeout = Annotated[str, typer.Option("--timeout", metavar="DURATION", help="How long to wait, such as 30s or 2h.")]
 Chart = Annotated[
     str | None,
-    typer.Option("--chart", metavar="NAME|UUID", help="Helm chart template to deliver.", show_default=False),
+    typer.Option(
+        "--chart",
+        metavar="NAME|UUID",
+        help="Helm chart template to deliver.",
+        show_default=False,
+        autocompletion=completion.charts,
+    ),
 ]
 Values = Annotated[
     Path | None,

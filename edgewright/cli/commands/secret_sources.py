@@ -236,7 +236,7 @@ def _bounded(value: bytes) -> bytes:
     if len(value) > LARGEST_BYTES:
         raise CliError(
             f"All keys of one Secret together may have {LARGEST_BYTES} bytes; this has more.",
-            exit_code=ExitCode.REFUSED,
+            exit_code=ExitCode.USAGE,
             code="secret_too_large",
         )
     return value

@@ -29,6 +29,7 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in [name for name in os.environ if name.startswith("EDGEWRIGHT_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("EDGEWRIGHT_HOME", str(tmp_path))
+    monkeypatch.setenv("EDGEWRIGHT_CONFIG", str(tmp_path / "config"))
 
 
 def answering(answer: Callable[[httpx.Request], httpx.Response]) -> GatewayClient:
@@ -38,14 +39,14 @@ def answering(answer: Callable[[httpx.Request], httpx.Response]) -> GatewayClien
 @pytest.mark.parametrize(
     ("status", "exit_code"),
     [
-        (400, ExitCode.REFUSED),
+        (400, ExitCode.USAGE),
         (401, ExitCode.NOT_ALLOWED),
         (403, ExitCode.NOT_ALLOWED),
         (404, ExitCode.NOT_FOUND),
         (409, ExitCode.REFUSED),
         (412, ExitCode.REFUSED),
-        (413, ExitCode.REFUSED),
-        (422, ExitCode.REFUSED),
+        (413, ExitCode.USAGE),
+        (422, ExitCode.USAGE),
         (429, ExitCode.UNAVAILABLE),
         (500, ExitCode.FAILED),
         (503, ExitCode.UNAVAILABLE),

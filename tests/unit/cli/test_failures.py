@@ -13,9 +13,9 @@ from edgewright.settings import Settings
 @pytest.mark.parametrize(
     ("error", "exit_code"),
     [
-        (Refused("no"), ExitCode.REFUSED),
+        (Refused("no"), ExitCode.USAGE),
         (Conflict("no"), ExitCode.REFUSED),
-        (Invalid("no"), ExitCode.REFUSED),
+        (Invalid("no"), ExitCode.USAGE),
         (Stalled("no"), ExitCode.REFUSED),
         (NotFound("no"), ExitCode.NOT_FOUND),
         (Unauthenticated("no"), ExitCode.NOT_ALLOWED),
@@ -38,8 +38,8 @@ def test_bad_settings_are_named_by_their_variables_and_never_by_their_values(mon
     with pytest.raises(ValidationError) as caught:
         Settings()
     shown = of_settings(caught.value)
-    assert "EDGEWRIGHT_GATEWAY_PORT: " in shown.sentence
-    assert "EDGEWRIGHT_LOG_LEVEL: " in shown.sentence
+    assert "EDGEWRIGHT_GATEWAY_PORT must be a whole number" in shown.sentence
+    assert "EDGEWRIGHT_LOG_LEVEL must be DEBUG, INFO, WARNING or ERROR" in shown.sentence
     assert "marked-value" not in shown.sentence
     assert shown.exit_code == ExitCode.USAGE
 

@@ -16,7 +16,14 @@ from edgewright.cli.main import app
 def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith("EDGEWRIGHT_")}
     program = [sys.executable, "-c", "from edgewright.cli.entry import main; main()", *arguments]
-    return subprocess.run(program, check=False, env={**kept, **variables}, capture_output=True, text=True, timeout=60)
+    return subprocess.run(
+        program,
+        check=False,
+        env={**kept, "EDGEWRIGHT_CONFIG": "/nonexistent", **variables},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
 
 
 def commands() -> list[tuple[str, ...]]:

@@ -44,7 +44,8 @@ def environment(tmp_path: Path) -> dict[str, str | None]:
     home = tmp_path / "home"
     home.mkdir()
     nothing: dict[str, str | None] = {name: None for name in os.environ if name.startswith("EDGEWRIGHT_")}
-    return {**nothing, "EDGEWRIGHT_HOME": str(home), "COLUMNS": "200"}
+    config = str(tmp_path / "config")
+    return {**nothing, "EDGEWRIGHT_HOME": str(home), "EDGEWRIGHT_CONFIG": config, "COLUMNS": "200"}
 
 
 @pytest.fixture

@@ -158,7 +158,7 @@ def test_names_never_lead_to_another_resource(edgewright: CommandLine, centre: S
         ("Ä/b", "k"),
     ):
         shown = edgewright("secret", "delete", "press-shop", secret, key)
-        assert (shown.code, shown.out) == (4, ""), secret
+        assert (shown.code, shown.out) == (2, ""), secret
     assert edgewright("secret", "delete", "press-shop", "db", "password").code == 2
     assert centre.row(sealed).desired is Desired.PRESENT
 
@@ -172,7 +172,7 @@ def test_what_cannot_be_sealed_says_why(
     no_file = edgewright("secret", "put", *PLACE, f"@{tmp_path}/none")
     assert (no_file.code, "cannot be read" in no_file.err) == (2, True)
     large = edgewright("secret", "put", *PLACE, "-", typed=b"x" * (SECRET_LIMIT + 1))
-    assert (large.code, str(SECRET_LIMIT) in large.err) == (4, True)
+    assert (large.code, str(SECRET_LIMIT) in large.err) == (2, True)
     assert in_git(centre, sealed) == {}
 
 
@@ -256,7 +256,9 @@ def test_put_ends_at_a_refusal_and_list_says_it_too(
     said.join(30)
     assert (shown.code, shown.out) == (4, ""), shown
     assert "is sealed, commit " in shown.err
-    assert f"The edge of press-shop does not open default/db: {TAKEN}" in shown.err
+    error = json.loads(shown.err.splitlines()[-1])
+    assert error["detail"].startswith(f"The edge of press-shop does not open default/db: {TAKEN}")
+    assert error["exit_code"] == 4
     listed = edgewright.ok("secret", "list", "press-shop")
     assert "refused" in listed.out
     assert f"Refused on the edge: default/db: {TAKEN}" in listed.err

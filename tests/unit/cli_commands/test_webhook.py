@@ -55,7 +55,7 @@ def test_removed_webhook_is_not_found(edgewright: CommandLine) -> None:
 
 def test_url_that_cannot_be_used_is_refused(edgewright: CommandLine) -> None:
     shown = edgewright("webhook", "set", "http://alerts.example.com/")
-    assert (shown.code, shown.out) == (4, "")
+    assert (shown.code, shown.out) == (2, "")
     assert "https" in shown.err
 
 

@@ -11,9 +11,10 @@ import pytest
 import typer.main
 from command_line import CommandLine
 
-from edgewright.cli.main import app
+from edgewright.cli.main import app, command_tree
 
-GROUPS = ("chart", "cluster", "secret", "template", "token")
+GROUPS = ("chart", "cluster", "context", "secret", "template", "token")
+ALONE = ("login", "logout", "api", "completion")
 HEAVY = (
     "api",
     "workflows",
@@ -63,6 +64,7 @@ def test_every_command_of_the_contract_is_there() -> None:
         "cluster": life | sight | steering,
         "secret": {"put", "tls", "registry", "label", "annotate", "delete", "list", "reseal"},
         "token": {"create", "list", "revoke"},
+        "context": {"list", "use", "show", "remove"},
     }
 
 
@@ -80,6 +82,70 @@ def test_help_is_one_line_and_an_example_that_parses(group: str, name: str, comm
 def test_every_option_and_argument_explains_itself(group: str, name: str, command: Any) -> None:
     unexplained = [each.name for each in command.params if not getattr(each, "help", None)]
     assert unexplained == []
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_command_without_a_group_explains_itself(name: str) -> None:
+    root: Any = typer.main.get_command(app)
+    command = root.commands[name]
+    assert len(command.help.strip().splitlines()) == 1
+    assert f"edgewright {name}" in command.epilog
+    assert [each.name for each in command.params if not getattr(each, "help", None)] == []
+
+
+def paths() -> Iterator[tuple[str, ...]]:
+    """All groups and commands."""
+
+    def below(command: Any, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        yield path
+        for name, child in getattr(command, "commands", {}).items():
+            yield from below(child, (*path, name))
+
+    return below(command_tree(), ())
+
+
+VALUES_ARE_NO_OPTIONS = ("secret", "put")
+"""It takes what looks like an option for a value in the wrong place, and does not repeat it."""
+CORRECTED = [path for path in paths() if path != VALUES_ARE_NO_OPTIONS]
+
+
+@pytest.mark.parametrize("path", CORRECTED, ids=" ".join)
+def test_short_option_for_help_works_everywhere(environment: dict[str, str | None], path: tuple[str, ...]) -> None:
+    shown = CommandLine(environment)(*path, "-h")
+    assert (shown.code, shown.err) == (0, "")
+    assert shown.out == CommandLine(environment)(*path, "--help").out
+
+
+@pytest.mark.parametrize("path", CORRECTED, ids=" ".join)
+def test_mistyped_word_is_corrected_everywhere(environment: dict[str, str | None], path: tuple[str, ...]) -> None:
+    command: Any = command_tree()
+    for name in path:
+        command = command.commands[name]
+    mistyped = [("--hel", "--help")]
+    if children := getattr(command, "commands", None):
+        child = max(children, key=len)
+        mistyped.append((f"{child[:-1]}", child))
+    for typo, meant in mistyped:
+        shown = CommandLine(environment)(*path, typo)
+        assert (shown.code, shown.out) == (2, ""), typo
+        assert "Did you mean " in shown.err and meant in shown.err, shown.err
+
+
+def test_whatever_goes_through_a_gateway_takes_a_context() -> None:
+    without = {
+        path
+        for path in paths()
+        if path and "--context" not in {option for each in _command(path).params for option in each.opts}
+    }
+    groups = {path for path in without if hasattr(_command(path), "commands")}
+    assert {path[0] for path in without - groups} == {"up", "down", "doctor", "agent", "admin", "completion"}
+
+
+def _command(path: tuple[str, ...]) -> Any:
+    command: Any = command_tree()
+    for name in path:
+        command = command.commands[name]
+    return command
 
 
 def test_help_shows_the_example(environment: dict[str, str | None]) -> None:
