@@ -140,6 +140,7 @@ def _choose(name: str | None) -> None:
 
 @app.callback()
 def edgewright(
+    invocation: typer.Context,
     *,
     version: Annotated[
         bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=_version)
@@ -158,6 +159,14 @@ def edgewright(
     ] = None,
 ) -> None:
     """Commissions edge Kubernetes clusters and keeps them for life."""
+    command = invocation.invoked_subcommand
+    panels = dict(_panels(cast(typer.core.TyperGroup, invocation.command)))
+    if CHOSEN_CONTEXT.get() is not None and panels.get(command or "") == _HERE:
+        raise CliError(
+            f"`edgewright {command}` acts on this machine; a context has no meaning for it.",
+            "Leave --context out.",
+            ExitCode.USAGE,
+        )
 
 
 def command_tree() -> typer.core.TyperGroup:
@@ -165,8 +174,7 @@ def command_tree() -> typer.core.TyperGroup:
     # Unlike get_group, it has the options for completion.
     root = cast(typer.core.TyperGroup, typer.main.get_command(app))
     (option,) = (each for each in root.params if each.name == "context")
-    commands: list[Any] = list(root.commands.values())
-    below = [each for each in commands if each.rich_help_panel == _GATEWAY]
+    below: list[Any] = [root.commands[name] for name, panel in _panels(root) if panel == _GATEWAY]
     while below:
         command = below.pop()
         if isinstance(command, typer.core.TyperGroup):
@@ -174,6 +182,12 @@ def command_tree() -> typer.core.TyperGroup:
         elif all(each.name != option.name for each in command.params):
             command.params.append(option)
     return root
+
+
+def _panels(root: typer.core.TyperGroup) -> list[tuple[str, str]]:
+    """Each command, with the part of the help in which it stands."""
+    commands: dict[str, Any] = dict(root.commands)
+    return [(name, command.rich_help_panel) for name, command in commands.items()]
 
 
 def main() -> NoReturn:

@@ -239,6 +239,12 @@ def test_every_command_through_a_gateway_takes_a_context(two: CommandLine) -> No
         assert two(*command, "--context", "no-such").code == 3
 
 
+def test_command_of_this_machine_takes_no_context(two: CommandLine) -> None:
+    for command in ("up", "down", "doctor", "completion"):
+        shown = two("--context", "live", command)
+        assert (shown.code, "this machine" in shown.err) == (2, True), command
+
+
 def test_token_in_the_environment(person: CommandLine, centre: ServedCentre, token: str) -> None:
     assert person("cluster", "list", EDGEWRIGHT_URL=centre.url, EDGEWRIGHT_TOKEN=f"{token}\n").code == 0
     for bad, code in ((NOBODYS, 6), ("two words", 6)):
