@@ -56,7 +56,9 @@ def api(
     ],
     text: Annotated[
         list[str] | None,
-        typer.Option("-f", "--raw-field", metavar="KEY=VALUE", help="A string of the body, or of the query for GET."),
+        typer.Option(
+            "-f", "--raw-field", metavar="KEY=VALUE", help="Add a string to the body; for GET, to the query."
+        ),
     ] = None,
     typed_value: Annotated[
         list[str] | None,
@@ -64,19 +66,18 @@ def api(
             "-F",
             "--field",
             metavar="KEY=VALUE",
-            help="Likewise; true, false, null and whole numbers are what they look like, @FILE is read.",
+            help="Likewise, as true, false, null or a number if it looks like one; @FILE is read.",
         ),
     ] = None,
     body_file: Annotated[
         str | None,
-        typer.Option(
-            "--input", metavar="FILE|-", help="Body of the request, sent as it is; - is stdin.", show_default=False
-        ),
+        typer.Option("--input", metavar="FILE|-", help="Send a file as the body; - is stdin.", show_default=False),
     ] = None,
     header: Annotated[
-        list[str] | None, typer.Option("-H", "--header", metavar="NAME:VALUE", help="May be given several times.")
+        list[str] | None,
+        typer.Option("-H", "--header", metavar="NAME:VALUE", help="Add a header; may be given several times."),
     ] = None,
-    include: Annotated[bool, typer.Option("-i", "--include", help="Show status and headers, too.")] = False,
+    include: Annotated[bool, typer.Option("-i", "--include", help="Show status and headers first.")] = False,
     paginate: Annotated[bool, typer.Option("--paginate", help="Follow `next` and show all items as one.")] = False,
 ) -> None:
     """Send a request to the gateway, and print the body of its answer."""

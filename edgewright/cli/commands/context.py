@@ -48,7 +48,7 @@ def login(
     *,
     url: Annotated[
         str | None,
-        typer.Argument(metavar="[URL]", help="Base URL of the gateway.", show_default="that of the context"),
+        typer.Argument(metavar="URL", help="Base URL of the gateway.", show_default="that of the context"),
     ] = None,
     context: Annotated[
         str | None,
@@ -160,7 +160,7 @@ def show(
     name: Annotated[
         str | None,
         typer.Argument(
-            metavar="[NAME]",
+            metavar="NAME",
             help="Name of the context.",
             show_default="what a command would use",
             autocompletion=completion.contexts,
