@@ -110,9 +110,7 @@ def find_destination() -> Destination:
     if settings.url:
         url = checked_url(settings.url, "EDGEWRIGHT_URL", allow_plain_http=settings.allow_plain_http)
         token, source = _token_of(settings)
-        return Destination(
-            Origin.ENVIRONMENT, url, token, token_source=source, ca_bundle=endpoints.authorities or settings.ca_bundle
-        )
+        return Destination(Origin.ENVIRONMENT, url, token, token_source=source, ca_bundle=settings.ca_bundle)
     if settings.token or settings.token_file:
         # A token without a URL never goes to whichever centre happens to be current.
         return _local(settings, with_variables=True)

@@ -11,42 +11,64 @@ from edgewright.cli.commands.listing import form_of, show_document
 from edgewright.cli.commands.options import AsJson, Form, Output, example
 from edgewright.cli.commands.screen import Document, moment, say, show_facts
 from edgewright.cli.failures import CliError, ExitCode
+from edgewright.cli.flux_releases import LARGEST_BYTES, RELEASES, fetch_release, version_of
 
 app = typer.Typer(no_args_is_help=True)
 
-LARGEST_BYTES = 4 * 1024 * 1024
-"""The gateway refuses more."""
 _SECONDS = 120.0
 """The gateway reads every manifest before it answers."""
 
 
-@app.command("import", epilog=example("flux import install.yaml --sha256 HEX"))
+@app.command("import", epilog=example("flux import v2.7.3"))
 def import_flux(
-    file: Annotated[
-        Path,
-        typer.Argument(metavar="FILE", help="install.yaml of a Flux release.", dir_okay=False, show_default=False),
+    release: Annotated[
+        str,
+        typer.Argument(
+            metavar="VERSION|FILE", help="A Flux release, or its install.yaml with --sha256.", show_default=False
+        ),
     ],
     sha256: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--sha256", metavar="HEX", help="SHA-256 of the file, as the release states it.", show_default=False
         ),
-    ],
+    ] = None,
+    releases: Annotated[
+        str, typer.Option("--releases", metavar="URL", help="Where releases are: GitHub's API, or a mirror of it.")
+    ] = RELEASES,
     as_json: AsJson = False,
 ) -> None:
     """Import the Flux that edges without one get; it replaces the one imported before."""
-    if re.fullmatch("[0-9A-Fa-f]{64}", sha256) is None:
-        raise CliError(
-            "A SHA-256 is 64 hexadecimal digits.", "GitHub shows it beside the file of the release.", ExitCode.USAGE
-        )
-    if file.stat().st_size > LARGEST_BYTES:
-        raise CliError(f"{file} has more than {LARGEST_BYTES} bytes; Flux's own has less than one million.")
+    version = version_of(release)
+    if version is None:
+        content, digest = _from_file(Path(release), sha256)
+    elif sha256 is not None:
+        raise CliError("--sha256 belongs to a file; a release states its own.", exit_code=ExitCode.USAGE)
+    else:
+        fetched = fetch_release(version, releases)
+        content, digest = fetched.content, fetched.sha256
     with connect() as gateway:
-        answer = gateway.request(
-            "PUT", "/v1/flux", params={"sha256": sha256}, content=file.read_bytes(), timeout=_SECONDS
-        )
+        answer = gateway.request("PUT", "/v1/flux", params={"sha256": digest}, content=content, timeout=_SECONDS)
     _show(answer.json(), form_of(Form.TABLE, as_json=as_json))
     say("Edges that are attached from now on get this Flux, unless they have one. Others keep what they have.")
+
+
+def _from_file(file: Path, sha256: str | None) -> tuple[bytes, str]:
+    """The bytes of a release's file and the checksum that somebody has read where the release is published."""
+    if sha256 is None or re.fullmatch("[0-9A-Fa-f]{64}", sha256) is None:
+        raise CliError(
+            "A file needs --sha256 and the 64 hexadecimal digits that its release states.",
+            "GitHub shows them beside the file. Where GitHub can be reached, give a version instead: v2.7.3.",
+            ExitCode.USAGE,
+        )
+    try:
+        with file.open("rb") as stream:
+            content = stream.read(LARGEST_BYTES + 1)
+    except OSError as error:
+        raise CliError(f"The file {file} cannot be read ({error.strerror}).", exit_code=ExitCode.USAGE) from error
+    if len(content) > LARGEST_BYTES:
+        raise CliError(f"{file} has more than {LARGEST_BYTES} bytes; Flux's own has less than one million.")
+    return content, sha256
 
 
 @app.command("show", epilog=example("flux show"))
