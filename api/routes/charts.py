@@ -103,7 +103,9 @@ async def push_chart(*, chart: str, operator: Pusher, request: Request, room: Th
 
 @router.delete("/v1/chart/{chart}", status_code=204, summary="Remove a chart")
 async def remove_chart(*, chart: str, operator: Pusher, request: Request, room: TheChartRoom) -> Response:
-    """One that somebody has pushed and that no Helm chart template uses: 409 `chart_in_use`. Honours `If-Match`.
+    """One that somebody has pushed, and that no template and no other chart uses: 409 `chart_in_use`.
+
+    Honours `If-Match`.
 
     `Edgewright-Commit` is the commit without it.
     """

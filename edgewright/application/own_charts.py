@@ -47,6 +47,9 @@ class ChartShelf(Protocol):
     def facts(self, folder: str, *, at: CommitId) -> ChartFacts | None:
         """What the chart in a folder says of itself; None: there is none."""
 
+    def needs(self, folder: str, other: str, *, at: CommitId) -> bool:
+        """Whether the chart in a folder has the one in another folder as a dependency."""
+
     def trial(self, chart: PackedChart, *, at: CommitId) -> ChartTried:
         """The chart beside those that a commit holds.
 
@@ -180,6 +183,12 @@ class OwnCharts:
                     code="chart_in_use",
                     hint="Remove that template first, or give it another chart: edgewright template list.",
                 )
+            if dependents := await asyncio.to_thread(self._dependents, folder, head):
+                raise Conflict(
+                    f"The chart {dependents[0]} depends on this one.",
+                    code="chart_in_use",
+                    hint="Remove that chart first, or push a version of it without this dependency.",
+                )
             message = CommitMessage(subject=f"Remove the chart {name}", actor=actor)
             try:
                 commit = await asyncio.to_thread(self._write, folder, {}, message, head)
@@ -190,6 +199,9 @@ class OwnCharts:
             await self._tell(EventKind.CHART_REMOVED, facts, commit, actor=actor, before=facts.version)
             return commit
         raise AssertionError("unreachable")
+
+    def _dependents(self, folder: str, head: CommitId) -> Sequence[str]:
+        return [facts.name for each, facts in self._charts(head).items() if self.shelf.needs(each, folder, at=head)]
 
     def _charts(self, head: CommitId) -> dict[str, ChartFacts]:
         paths = self.git.list(REPOSITORY_HELM_CHARTS, "", at=head)

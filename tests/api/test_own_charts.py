@@ -268,6 +268,19 @@ async def test_a_dependency_beside_the_chart_is_read(
     assert "lib.lime" in refused.json()["detail"]
 
 
+async def test_a_chart_that_another_depends_on_stays(centre: GatewayCentre, pusher: httpx.AsyncClient) -> None:
+    library = {**chart(), "Chart.yaml": "apiVersion: v2\nname: lib\nversion: 1.0.0\n"}
+    await pusher.put("/v1/chart/lib", content=packed(library))
+    depends = "dependencies: [{name: lib, version: 1.0.0, repository: 'file://../lib'}]\n"
+    files = chart()
+    await pusher.put(PRESS, content=packed({**files, "Chart.yaml": files["Chart.yaml"] + depends}))
+    refused = await pusher.delete("/v1/chart/lib")
+    assert (refused.status_code, refused.json()["code"]) == (409, "chart_in_use")
+    assert "The chart press depends on this one." in refused.json()["detail"]
+    assert (await pusher.delete(PRESS)).status_code == 204
+    assert (await pusher.delete("/v1/chart/lib")).status_code == 204
+
+
 async def test_names_of_the_centres_charts_are_taken(centre: GatewayCentre, pusher: httpx.AsyncClient) -> None:
     files = {**chart(), "Chart.yaml": "apiVersion: v2\nname: edge-cluster\nversion: 9.0.0\n"}
     refused = await pusher.put("/v1/chart/edge-cluster", content=packed(files))

@@ -8,7 +8,7 @@ from edgewright.adapters.charts.files import VALUES_FILE, yaml_object
 from edgewright.adapters.charts.folders import CommittedFolder, Folder, Unusable, unpacked
 from edgewright.adapters.charts.misfits import Misfit
 from edgewright.adapters.charts.schemas import verdict_on
-from edgewright.adapters.charts.trees import METADATA_FILE, ChartTree, tree_in
+from edgewright.adapters.charts.trees import METADATA_FILE, ChartTree, folders_needed, tree_in
 from edgewright.domain.own_charts import ChartFacts, PackedChart, check_chart_name, check_chart_version
 from edgewright.domain.rendering import ChartRelease
 from edgewright.domain.repository_paths import check_path
@@ -79,6 +79,14 @@ class GitChartShelf:
             return _facts(yaml_object(content, METADATA_FILE), name)
         except Unusable:
             return ChartFacts(name, "")
+
+    def needs(self, folder: str, other: str, *, at: CommitId) -> bool:
+        """Whether the chart in a folder has the one in another folder as a dependency."""
+        try:
+            found = folders_needed(CommittedFolder(self._git, at, folder))
+        except Unusable:
+            return False
+        return other in {posixpath.normpath(posixpath.join(folder, each)) for each in found}
 
     def trial(self, chart: PackedChart, *, at: CommitId) -> ChartTrial:
         """The chart beside those that a commit holds.

@@ -51,6 +51,16 @@ def tree_in(folder: Folder) -> ChartTree:
     return ChartTree(Chart()) if tree.takes_anything else tree
 
 
+def folders_needed(folder: Folder) -> Sequence[str]:
+    """The folders of the charts that a chart names as dependencies by ``file://``, relative to it.
+
+    Raises:
+        Unusable: its metadata cannot be used.
+    """
+    metadata = {**_yaml(folder, METADATA_FILE, ""), **_yaml(folder, REQUIREMENTS_FILE, "")}
+    return [each.folder for each in _requirements(metadata) if each.folder]
+
+
 @dataclass
 class _Reading:
     left: int = MOST_CHARTS
