@@ -40,6 +40,7 @@ from api.routes import (
     entry_search,
     events,
     flux,
+    front_page,
     git,
     health,
     installation,
@@ -66,6 +67,7 @@ from edgewright.wiring import open_ports
 ROUTERS = tuple(
     part.router
     for part in (
+        front_page,
         health,
         clusters,
         verbs,
