@@ -65,8 +65,8 @@ class FrontPage(Answer):
                     "name": "Edgewright",
                     "description": DESCRIPTION,
                     "links": {name: f"https://edge.example.com/{path}" for name, path in PATHS.items()},
-                    "commands": COMMANDS,
-                    "documents": DOCUMENTS,
+                    "commands": {**COMMANDS},
+                    "documents": {**DOCUMENTS},
                 }
             ]
         },
