@@ -1,6 +1,5 @@
 """docs/settings.md says what the programs read."""
 
-import re
 from pathlib import Path
 
 import pytest
@@ -9,12 +8,6 @@ from edgewright.agent.settings import VARIABLES, AgentSettings, read_settings
 from edgewright.cli.client_settings import ClientSettings
 from edgewright.settings import Settings
 from tools.settings_page import COMMAND, EXAMPLES, page, variables
-
-NAMED = re.compile(r"\bEDGEWRIGHT_[A-Z_]+[A-Z]\b")
-NOT_READ_BY_A_MODEL = {
-    "EDGEWRIGHT_COMPONENTS_DIR",  # of the tests
-    "EDGEWRIGHT_PYTHON",  # of bin/make-environment
-}
 
 
 def test_the_page_is_current(root: Path) -> None:
@@ -38,15 +31,3 @@ def test_every_example_is_taken_and_says_another_value_than_the_default(monkeypa
 
 def test_no_example_is_left_of_a_setting_that_is_gone() -> None:
     assert set(EXAMPLES) == {*variables(Settings), *variables(ClientSettings), *VARIABLES}
-
-
-def test_each_setting_that_a_document_names_is_on_the_page(root: Path, documents: list[Path]) -> None:
-    known = {*EXAMPLES, *NOT_READ_BY_A_MODEL}
-    released = [path for path in documents if path.name != "CHANGELOG.md" and "adr" not in path.parts]
-    unknown = {
-        (path.relative_to(root).as_posix(), name)
-        for path in released
-        for name in NAMED.findall(path.read_text("utf-8"))
-        if name not in known
-    }
-    assert unknown == set()
