@@ -4,8 +4,11 @@ Bodies and doors are dependencies of ours (``JsonBody``, ``Needs``, ``FromAgent`
 permissions are read off the routes here.
 """
 
+import json
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib.resources import files
 from typing import Any, Literal, TypeGuard
 
 from fastapi import APIRouter
@@ -77,6 +80,9 @@ _NOTIFICATION_HEADERS = {
 _MAY_HAVE_ENDED = re.compile(r"/v1/cluster/\{uuid\}(?!/(timeline|bootstrap)$)|/uuid/\{uuid\}/")
 _CHANGES_OF_ENTRIES = re.compile(r"(PUT|PATCH|DELETE) /v[12]/app/\{app\}/object/\{object_uuid\}")
 _ENDED = "The cluster was deleted: `ended_at` says when, `timeline` where to read what happened to it."
+_UNKNOWN = "There is no such cluster, or not the part of it that is named; `code` says which."
+_UNFIT = "The body is not what this takes; `where` names the field, `hint` says what to send."
+_OTHER = "Any other refusal or failure, as a problem document."
 _ANY_CALLER = {auth.identify, edge_sessions.identify_for_store, git_callers.identify_for_git}
 _OPERATOR: list[dict[str, list[str]]] = [{"operatorBearer": []}, {"operatorBasic": []}]
 _CLUSTER: list[dict[str, list[str]]] = [{"clusterBasic": []}]
@@ -118,7 +124,10 @@ def document(routers: Sequence[APIRouter]) -> dict[str, Any]:
     described["webhooks"] = _notification_webhooks()
     for gone in ("HTTPValidationError", "ValidationError"):
         schemas.pop(gone, None)
+    for name, example in _examples()["models"].items():
+        schemas[name].setdefault("examples", [example])
     components["schemas"] = dict(sorted(schemas.items()))
+    components["examples"] = _problem_examples()
     components["securitySchemes"] = SCHEMES
     for route in routes:
         if route.include_in_schema:
@@ -183,8 +192,48 @@ def _complete(operation: dict[str, Any], route: APIRoute, method: str) -> None:
         responses.setdefault("403", {"description": "Known, but not allowed.", "content": {PROBLEM_TYPE: problem}})
     if _MAY_HAVE_ENDED.match(route.path_format) or _CHANGES_OF_ENTRIES.match(f"{method} {route.path_format}"):
         responses["410"] = {"description": _ENDED, "content": {PROBLEM_TYPE: problem}}
-    responses["default"] = {"description": "A problem.", "content": {PROBLEM_TYPE: problem}}
+    if route.path_format.startswith("/v1/cluster/{uuid}") and PROBLEM_TYPE in responses.get("401", {}).get(
+        "content", {}
+    ):
+        responses.setdefault("404", {"description": _UNKNOWN, "content": {PROBLEM_TYPE: problem}})
+    if "application/json" in operation.get("requestBody", {}).get("content", {}):
+        responses.setdefault("422", {"description": _UNFIT, "content": {PROBLEM_TYPE: problem}})
+    responses["default"] = {"description": _OTHER, "content": {PROBLEM_TYPE: problem}}
+    _show_examples(operation)
     declare_headers(operation)
+
+
+@cache
+def _examples() -> dict[str, Any]:
+    """Examples by model and by operation, and of problems by status."""
+    content: dict[str, Any] = json.loads((files("api") / "document_examples.json").read_text("utf-8"))
+    return content
+
+
+def _problem_examples() -> dict[str, Any]:
+    """Every problem that is shown, by the name under which operations refer to it."""
+    problems = {**_examples()["problems"], **_examples()["problems_of_operations"]}
+    return {_problem_name(key): {"summary": said["title"], "value": said} for key, said in problems.items()}
+
+
+def _problem_name(key: str) -> str:
+    return f"Problem_{key.replace(' ', '_')}"
+
+
+def _show_examples(operation: dict[str, Any]) -> None:
+    """Gives each answer its example: that of its operation, or of its status; a model brings its own."""
+    examples, name = _examples(), operation["operationId"]
+    for status, answer in operation["responses"].items():
+        content = answer.get("content", {})
+        if PROBLEM_TYPE in content:
+            key = f"{name} {status}" if f"{name} {status}" in examples["problems_of_operations"] else status
+            shown = {"problem": {"$ref": f"#/components/examples/{_problem_name(key)}"}}
+            content[PROBLEM_TYPE] = {**content[PROBLEM_TYPE], "examples": shown}
+        elif (
+            "application/json" in content
+            and (said := examples["operations"].get(name.removesuffix("_v2"))) is not None
+        ):
+            content["application/json"]["example"] = said
 
 
 def _operation_name(route: APIRoute) -> str:
