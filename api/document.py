@@ -29,18 +29,33 @@ from edgewright.domain.notifications import Notification, NotificationType
 
 REF = "#/components/schemas/{model}"
 TAGS = [
-    {"name": "health", "description": "Whether the gateway lives and can work."},
-    {"name": "clusters", "description": "What is wanted of clusters."},
-    {"name": "verbs", "description": "What operators decide about a cluster that is under way."},
-    {"name": "progress", "description": "How far clusters are, and what happened to them."},
-    {"name": "bootstrap", "description": "How a Kubernetes cluster is attached."},
-    {"name": "flux", "description": "The Flux that edges get."},
-    {"name": "agent", "description": "What the agent on the edge says and is told."},
-    {"name": "secrets", "description": "Sealed here, for one cluster; never read back."},
+    {"name": "health", "description": "Whether the gateway is alive and can work."},
+    {"name": "clusters", "description": "Create, list, show, change, delete and recreate clusters."},
+    {
+        "name": "verbs",
+        "description": "Steer a cluster: accept its edge, rotate its credentials, pause it, retry its steps.",
+    },
+    {"name": "progress", "description": "See how far clusters are, and what happened to them."},
+    {
+        "name": "bootstrap",
+        "description": "Attach a Kubernetes cluster: the bootstrap line, the script and what it fetches.",
+    },
+    {
+        "name": "flux",
+        "description": "The Flux that edges get: the program that applies a Git repository to a cluster.",
+    },
+    {"name": "agent", "description": "What the agent on an edge reports, and what the centre answers."},
+    {
+        "name": "secrets",
+        "description": "Set and list secrets. Each is sealed here for one cluster, and never read back.",
+    },
     {"name": "git", "description": "Driving repositories over Git's smart HTTP protocol."},
-    {"name": "config store", "description": "Versioned JSON documents, as ACS clients use them."},
-    {"name": "tokens", "description": "Operator tokens."},
-    {"name": "webhook", "description": "Where notifications of what happens to clusters go, signed."},
+    {
+        "name": "config store",
+        "description": "Versioned JSON documents, as clients of ACS (the AMRC Connectivity Stack) use them.",
+    },
+    {"name": "tokens", "description": "Make, list and revoke operator tokens."},
+    {"name": "webhook", "description": "Where signed notifications about clusters go."},
 ]
 DESCRIPTION = """\
 Commissions edge Kubernetes clusters and keeps them for life.
@@ -63,9 +78,9 @@ SCHEMES = {
     "registrationBearer": {"type": "http", "scheme": "bearer", "description": "A registration token, `ewr_…`."},
 }
 NOTIFICATION_SUMMARIES = {
-    NotificationType.JOINED: "An edge was heard for the first time on its hardware",
+    NotificationType.JOINED: "An edge has called for the first time on its hardware",
     NotificationType.UNAVAILABLE: "The lease of an edge has expired",
-    NotificationType.RECOVERED: "An edge is heard again",
+    NotificationType.RECOVERED: "An edge calls again",
     NotificationType.BLOCKED: "A person has to act",
     NotificationType.CERTIFICATE_CHANGED: "Another sealing certificate is in use",
     NotificationType.DELETED: "A deletion has finished",

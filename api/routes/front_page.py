@@ -113,14 +113,14 @@ async def front_room_of(request: Request) -> FrontRoom:
 
 @router.get(
     "/",
-    summary="What this is, and where to go from here",
+    summary="Front page",
     response_model=FrontPage,
     responses={
         200: {"description": "The page, or the same as JSON.", "content": {HTML: {"schema": {"type": "string"}}}}
     },
 )
 async def front_page(request: Request, room: Annotated[FrontRoom, Depends(front_room_of)]) -> Response:
-    """Open. A browser gets a page; whoever does not ask for HTML gets JSON with the same links."""
+    """Needs no credentials. Browsers get a page; a client that does not ask for HTML gets the same links as JSON."""
     ui = room.reachable_ui(request.client.host if request.client else "")
     elsewhere = {TEMPORAL_UI: ui} if ui else {}
     if prefers_html(",".join(request.headers.getlist("accept"))):
