@@ -62,12 +62,12 @@ EXAMPLES = {
     "EDGEWRIGHT_ACTIVITY_SLOTS": "32",
     "EDGEWRIGHT_LOG_LEVEL": "DEBUG",
     "EDGEWRIGHT_URL": "https://edge.example.com",
-    "EDGEWRIGHT_TOKEN_FILE": "/home/me/.edgewright-token",
+    "EDGEWRIGHT_TOKEN_FILE": "/etc/edgewright/ci-token",
     "EDGEWRIGHT_AGENT_NAMESPACE": "edgewright-agent",
     "EDGEWRIGHT_AGENT_SEALING_URL": "http://sealed-secrets.sealing.svc:8080",
     "EDGEWRIGHT_AGENT_LOOK_SECONDS": "60",
 }
-"""Of each variable a value that is not its default. A test has the models read them all."""
+"""Values that are not the defaults, by variable. A test has the models read them all."""
 INTRODUCTION = f"""\
 # Settings
 
