@@ -41,6 +41,7 @@ from api.routes import (
     entry_search,
     events,
     flux,
+    front_page,
     git,
     health,
     image_registry,
@@ -69,6 +70,7 @@ from edgewright.wiring import open_ports
 ROUTERS = tuple(
     part.router
     for part in (
+        front_page,
         health,
         clusters,
         verbs,

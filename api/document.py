@@ -4,8 +4,11 @@ Bodies and doors are dependencies of ours (``JsonBody``, ``Needs``, ``FromAgent`
 permissions are read off the routes here.
 """
 
+import json
 import re
 from collections.abc import Iterator, Sequence
+from functools import cache
+from importlib.resources import files
 from typing import Any, Literal, TypeGuard
 
 from fastapi import APIRouter
@@ -26,20 +29,35 @@ from edgewright.domain.notifications import Notification, NotificationType
 
 REF = "#/components/schemas/{model}"
 TAGS = [
-    {"name": "health", "description": "Whether the gateway lives and can work."},
-    {"name": "clusters", "description": "What is wanted of clusters."},
-    {"name": "verbs", "description": "What operators decide about a cluster that is under way."},
-    {"name": "progress", "description": "How far clusters are, and what happened to them."},
-    {"name": "bootstrap", "description": "How a Kubernetes cluster is attached."},
+    {"name": "health", "description": "Whether the gateway is alive and can work."},
+    {"name": "clusters", "description": "Create, list, show, change, delete and recreate clusters."},
+    {
+        "name": "verbs",
+        "description": "Steer a cluster: accept its edge, rotate its credentials, pause it, retry its steps.",
+    },
+    {"name": "progress", "description": "See how far clusters are, and what happened to them."},
+    {
+        "name": "bootstrap",
+        "description": "Attach a Kubernetes cluster: the bootstrap line, the script and what it fetches.",
+    },
     {"name": "agent image", "description": "The image of the agent, as container runtimes pull it."},
-    {"name": "flux", "description": "The Flux that edges get."},
-    {"name": "agent", "description": "What the agent on the edge says and is told."},
-    {"name": "secrets", "description": "Sealed here, for one cluster; never read back."},
+    {
+        "name": "flux",
+        "description": "The Flux that edges get: the program that applies a Git repository to a cluster.",
+    },
+    {"name": "agent", "description": "What the agent on an edge reports, and what the centre answers."},
+    {
+        "name": "secrets",
+        "description": "Set and list secrets. Each is sealed here for one cluster, and never read back.",
+    },
     {"name": "charts", "description": "Charts that edges get, and the Helm chart templates that clusters name."},
     {"name": "git", "description": "Driving repositories over Git's smart HTTP protocol."},
-    {"name": "config store", "description": "Versioned JSON documents, as ACS clients use them."},
-    {"name": "tokens", "description": "Operator tokens."},
-    {"name": "webhook", "description": "Where notifications of what happens to clusters go, signed."},
+    {
+        "name": "config store",
+        "description": "Versioned JSON documents, as clients of ACS (the AMRC Connectivity Stack) use them.",
+    },
+    {"name": "tokens", "description": "Make, list and revoke operator tokens."},
+    {"name": "webhook", "description": "Where signed notifications about clusters go."},
 ]
 DESCRIPTION = """\
 Commissions edge Kubernetes clusters and keeps them for life.
@@ -62,9 +80,9 @@ SCHEMES = {
     "registrationBearer": {"type": "http", "scheme": "bearer", "description": "A registration token, `ewr_…`."},
 }
 NOTIFICATION_SUMMARIES = {
-    NotificationType.JOINED: "An edge was heard for the first time on its hardware",
+    NotificationType.JOINED: "An edge has called for the first time on its hardware",
     NotificationType.UNAVAILABLE: "The lease of an edge has expired",
-    NotificationType.RECOVERED: "An edge is heard again",
+    NotificationType.RECOVERED: "An edge calls again",
     NotificationType.BLOCKED: "A person has to act",
     NotificationType.CERTIFICATE_CHANGED: "Another sealing certificate is in use",
     NotificationType.DELETED: "A deletion has finished",
@@ -79,6 +97,9 @@ _NOTIFICATION_HEADERS = {
 _MAY_HAVE_ENDED = re.compile(r"/v1/cluster/\{uuid\}(?!/(timeline|bootstrap)$)|/uuid/\{uuid\}/")
 _CHANGES_OF_ENTRIES = re.compile(r"(PUT|PATCH|DELETE) /v[12]/app/\{app\}/object/\{object_uuid\}")
 _ENDED = "The cluster was deleted: `ended_at` says when, `timeline` where to read what happened to it."
+_UNKNOWN = "There is no such cluster, or not the part of it that is named; `code` says which."
+_UNFIT = "The body is not what this takes; `where` names the field, `hint` says what to send."
+_OTHER = "Any other refusal or failure, as a problem document."
 _ANY_CALLER = {auth.identify, edge_sessions.identify_for_store, git_callers.identify_for_git}
 _OPERATOR: list[dict[str, list[str]]] = [{"operatorBearer": []}, {"operatorBasic": []}]
 _CLUSTER: list[dict[str, list[str]]] = [{"clusterBasic": []}]
@@ -120,7 +141,10 @@ def document(routers: Sequence[APIRouter]) -> dict[str, Any]:
     described["webhooks"] = _notification_webhooks()
     for gone in ("HTTPValidationError", "ValidationError"):
         schemas.pop(gone, None)
+    for name, example in _examples()["models"].items():
+        schemas[name].setdefault("examples", [example])
     components["schemas"] = dict(sorted(schemas.items()))
+    components["examples"] = _problem_examples()
     components["securitySchemes"] = SCHEMES
     for route in routes:
         if route.include_in_schema:
@@ -185,8 +209,48 @@ def _complete(operation: dict[str, Any], route: APIRoute, method: str) -> None:
         responses.setdefault("403", {"description": "Known, but not allowed.", "content": {PROBLEM_TYPE: problem}})
     if _MAY_HAVE_ENDED.match(route.path_format) or _CHANGES_OF_ENTRIES.match(f"{method} {route.path_format}"):
         responses["410"] = {"description": _ENDED, "content": {PROBLEM_TYPE: problem}}
-    responses["default"] = {"description": "A problem.", "content": {PROBLEM_TYPE: problem}}
+    if route.path_format.startswith("/v1/cluster/{uuid}") and PROBLEM_TYPE in responses.get("401", {}).get(
+        "content", {}
+    ):
+        responses.setdefault("404", {"description": _UNKNOWN, "content": {PROBLEM_TYPE: problem}})
+    if "application/json" in operation.get("requestBody", {}).get("content", {}):
+        responses.setdefault("422", {"description": _UNFIT, "content": {PROBLEM_TYPE: problem}})
+    responses["default"] = {"description": _OTHER, "content": {PROBLEM_TYPE: problem}}
+    _show_examples(operation)
     declare_headers(operation)
+
+
+@cache
+def _examples() -> dict[str, Any]:
+    """Examples by model and by operation, and of problems by status."""
+    content: dict[str, Any] = json.loads((files("api") / "document_examples.json").read_text("utf-8"))
+    return content
+
+
+def _problem_examples() -> dict[str, Any]:
+    """Every problem that is shown, by the name under which operations refer to it."""
+    problems = {**_examples()["problems"], **_examples()["problems_of_operations"]}
+    return {_problem_name(key): {"summary": said["title"], "value": said} for key, said in problems.items()}
+
+
+def _problem_name(key: str) -> str:
+    return f"Problem_{key.replace(' ', '_')}"
+
+
+def _show_examples(operation: dict[str, Any]) -> None:
+    """Gives each answer its example: that of its operation, or of its status; a model brings its own."""
+    examples, name = _examples(), operation["operationId"]
+    for status, answer in operation["responses"].items():
+        content = answer.get("content", {})
+        if PROBLEM_TYPE in content:
+            key = f"{name} {status}" if f"{name} {status}" in examples["problems_of_operations"] else status
+            shown = {"problem": {"$ref": f"#/components/examples/{_problem_name(key)}"}}
+            content[PROBLEM_TYPE] = {**content[PROBLEM_TYPE], "examples": shown}
+        elif (
+            "application/json" in content
+            and (said := examples["operations"].get(name.removesuffix("_v2"))) is not None
+        ):
+            content["application/json"]["example"] = said
 
 
 def _operation_name(route: APIRoute) -> str:

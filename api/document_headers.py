@@ -7,22 +7,22 @@ from typing import Any
 
 TEXT = {"type": "string"}
 REQUEST_HEADERS = {
-    "If-Match": "The write happens only if the entry has one of these revisions (`ETag`), or any with `*`.",
-    "If-None-Match": "Only if the entry has none of these revisions (`ETag`); `*`: only if there is no entry.",
-    "Idempotency-Key": "The same key gets the first answer, for 24 h; at most 255 printable characters.",
+    "If-Match": "Write only if the entry has one of these revisions (`ETag`), or any revision with `*`.",
+    "If-None-Match": "Act only if the entry has none of these revisions (`ETag`); `*`: only if there is no entry.",
+    "Idempotency-Key": "The same key gets the first answer again, for 24 h; at most 255 printable characters.",
 }
 REQUEST_ID = {"description": "Names this request in the log of the gateway.", "schema": TEXT}
 ANSWER_HEADERS = {
     "ETag": "The revision of the entry.",
     "Location": "The path of what was made.",
     "Edgewright-Commit": "The commit that has it.",
-    "Edgewright-Warning": "What keeps it from arriving on the edge.",
+    "Edgewright-Warning": "What prevents the change from arriving on the edge.",
     "Edgewright-Status-Digest": "Of the status as it was taken, for the next heartbeat.",
 }
 PROBLEM_HEADERS = {
     "Retry-After": (
         {"429", "503", "default"},
-        "Seconds after which another try makes sense; there when one does.",
+        "Seconds after which to try again; present if trying again makes sense.",
     ),
     "WWW-Authenticate": ({"401", "default"}, "With 401: how to send credentials."),
     "Allow": ({"405", "default"}, "With 405: the methods that there are."),

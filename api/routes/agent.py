@@ -33,7 +33,7 @@ router = APIRouter(tags=["agent"])
 
 @router.post(
     "/v1/agent/heartbeat",
-    summary="A sign of life",
+    summary="Send a heartbeat",
     response_model=HeartbeatAnswer,
 )
 async def heartbeat(
@@ -55,7 +55,7 @@ async def heartbeat(
 @router.put(
     "/v1/agent/status",
     status_code=204,
-    summary="The edge's status",
+    summary="Report the edge's status",
     openapi_extra={
         "requestBody": {
             "required": True,
@@ -92,11 +92,11 @@ async def rotate_credential(
     return CredentialBody(role=wish.role, state=state)
 
 
-@router.post("/v1/agent/detached", status_code=204, summary="Goodbye")
+@router.post("/v1/agent/detached", status_code=204, summary="Say goodbye")
 async def detached(
     call: Annotated[AgentCall[Goodbye], Depends(FromAgent(JsonBody(Goodbye, optional=True)))],
 ) -> Response:
-    """The edge has removed what bootstrap installed. 409 unless it was told to."""
+    """The edge has removed what bootstrap installed. 409 unless the centre ordered it to detach."""
     agent, said = call.agent, call.body
     if detach_order(agent) is None:
         raise not_detaching()

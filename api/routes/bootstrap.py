@@ -88,7 +88,9 @@ async def bootstrap_script(
     )
 
 
-@router.get(UNINSTALL_PATH, summary="The script that takes Edgewright off any edge", response_class=PlainTextResponse)
+@router.get(
+    UNINSTALL_PATH, summary="The script that removes Edgewright from any edge", response_class=PlainTextResponse
+)
 @router.head(UNINSTALL_PATH, include_in_schema=False)
 async def uninstall_script() -> Response:
     """POSIX sh for `curl -sSL URL | sh -s -- OPTIONS`. Open: it holds no secret and is the same for every edge.

@@ -54,7 +54,7 @@ async def list_clusters(
     name: Annotated[str | None, Query(description="A part of the name.")] = None,
     sort: Annotated[str, Query(description=SORTS)] = "name",
     limit: Annotated[int, Query(ge=1, le=500)] = 100,
-    after: Annotated[str | None, Query(description="The `next` of the page before.")] = None,
+    after: Annotated[str | None, Query(description="The `next` of the previous page.")] = None,
 ) -> ClusterList:
     """Summaries; removed and deleted clusters only when `phase` asks for them."""
     page = await room.directory.page(
@@ -84,8 +84,8 @@ async def create_cluster(
     request: Request,
     room: TheClusterRoom,
 ) -> Response:
-    """Writes the configuration entry and starts the workflow. `Location` and `ETag` are the cluster's. Honours
-    `Idempotency-Key`. 422 `values_misfit`: the schema of the chart does not take the values."""
+    """Writes the configuration entry and starts the workflow. `Location` and `ETag` are those of the cluster. Honours
+    `Idempotency-Key`. 422 `values_misfit`: the chart's schema does not allow the values."""
     once = once_of(request, operator, as_json(wish))
 
     async def create() -> RememberedAnswer:
@@ -164,7 +164,7 @@ async def delete_cluster(
     return await first_answer(room.idempotency, once, delete)
 
 
-@router.post("/v1/cluster/{uuid}/undelete", summary="Take a deletion back", response_model=ClusterBody)
+@router.post("/v1/cluster/{uuid}/undelete", summary="Cancel a deletion", response_model=ClusterBody)
 async def undelete_cluster(*, operator: ClusterOperator, uuid: KnownCluster, room: TheClusterRoom) -> Response:
     """Possible until the removal commit; 409 `too_late` after it."""
     row = await room.wishes.undelete(uuid, actor=actor_of(operator))
@@ -172,9 +172,7 @@ async def undelete_cluster(*, operator: ClusterOperator, uuid: KnownCluster, roo
     return await shown(room, row)
 
 
-@router.post(
-    "/v1/cluster/{uuid}/recreate", status_code=202, summary="Commission a cluster anew", response_model=ClusterBody
-)
+@router.post("/v1/cluster/{uuid}/recreate", status_code=202, summary="Recreate a cluster", response_model=ClusterBody)
 async def recreate_cluster(
     *,
     operator: ClusterOperator,

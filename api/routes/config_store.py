@@ -34,8 +34,10 @@ ENTRY = "/app/{app}/object/{object_uuid}"
 OF_A_CLUSTER = frozenset({APP_CLUSTER_CONFIGURATION, APP_CLUSTER_SETTINGS})
 """Applications whose entries say what a cluster is to be."""
 
-_JSON_BODY = {"requestBody": {"required": True, "content": {"application/json": {"schema": {}}}}}
-_MERGE_BODY = {"requestBody": {"required": True, "content": {"application/merge-patch+json": {"schema": {}}}}}
+_ENTRY_BODY = {"schema": {}, "example": {"name": "press-shop", "namespace": "edgewright"}}
+_JSON_BODY = {"requestBody": {"required": True, "content": {"application/json": _ENTRY_BODY}}}
+_PATCH_BODY = {"schema": {}, "example": {"values": {"replicas": 2, "old": None}}}
+_MERGE_BODY = {"requestBody": {"required": True, "content": {"application/merge-patch+json": _PATCH_BODY}}}
 
 _NEW: dict[int | str, dict[str, Any]] = {201: {"description": "The entry is new."}}
 _THERE: dict[int | str, dict[str, Any]] = {200: {"description": "It was there already.", "model": ObjectBody}}

@@ -48,7 +48,7 @@ _log = structlog.get_logger("edgewright.api")
 
 @router.get(
     "/v1/events",
-    summary="What happens, as it happens",
+    summary="Stream of events",
     response_class=EventSourceResponse,
     responses={200: {"content": {"text/event-stream": {"schema": {"type": "string"}}}, "description": _STREAM}},
 )

@@ -69,7 +69,7 @@ async def import_flux(
     config: TheConfig,
     offer: TheOffer,
 ) -> FluxBody:
-    """Replaces the one before. Edges that are attached from now on get this one; others keep what they have."""
+    """Replaces the previous one. Edges that are attached from now on get this one; others keep what they have."""
     content = await bounded_body(request, MAX_BUNDLE_BYTES)
     flux = await asyncio.to_thread(checked_import, content, sha256)
     entry = await config.put(

@@ -77,9 +77,9 @@ async def health_room_of(request: Request) -> HealthRoom:
 TheHealthRoom = Annotated[HealthRoom, Depends(health_room_of)]
 
 
-@router.get("/ping", summary="Who this is")
+@router.get("/ping", summary="Identify the gateway")
 async def ping(room: TheHealthRoom) -> Ping:
-    """What ACS clients ask first; open."""
+    """Needs no credentials. Clients of ACS, the AMRC Connectivity Stack, ask this first."""
     return Ping(
         service=room.service,
         version=__version__,
@@ -87,16 +87,19 @@ async def ping(room: TheHealthRoom) -> Ping:
     )
 
 
-@router.get("/healthz", summary="The process lives")
+@router.get("/healthz", summary="Check that the process is alive")
 async def healthz() -> Health:
-    """Open; asks nothing of anybody."""
+    """Needs no credentials, and checks no other part."""
     return Health()
 
 
-@router.get("/readyz", summary="The gateway can work", responses={503: {"description": "A part is out of reach."}})
+@router.get(
+    "/readyz", summary="Check that the gateway can work", responses={503: {"description": "A part is out of reach."}}
+)
 async def readyz(room: TheHealthRoom) -> Health:
-    """503 names the part: database (also one that cannot be written) or Git storage. Without Temporal, or while the
-    sweep does not run or is paused, everything that is written is still taken."""
+    """Needs no credentials. 503 names the part that is out of reach: database (also one that cannot be written) or
+    Git storage. Without Temporal, or while the sweep does not run or is paused, the gateway still accepts writes.
+    """
     if room.broken:
         raise Waiting(f"A background task has ended: {', '.join(sorted(room.broken))}.", code="gateway_broken")
     async with asyncio.TaskGroup() as probes:
@@ -115,9 +118,9 @@ async def readyz(room: TheHealthRoom) -> Health:
     return Health(degraded=[part for part, works in working.items() if not works])
 
 
-@router.get("/metrics", summary="Prometheus", response_class=Response)
+@router.get("/metrics", summary="Metrics for Prometheus", response_class=Response)
 async def metrics(_operator: Reader, room: TheHealthRoom) -> Response:
-    """Series of this gateway, and of the fleet as the database has it."""
+    """Series about this gateway, and about the fleet according to the database."""
     return Response(await room.scrape.exposition(), media_type=CONTENT_TYPE)
 
 

@@ -111,13 +111,13 @@ async def ready(
     return answer_error(request, error, more=known)
 
 
-@router.get("/v1/cluster/{uuid}/timeline", summary="What happened to a cluster")
+@router.get("/v1/cluster/{uuid}/timeline", summary="Timeline of a cluster")
 async def timeline(
     *,
     _operator: Reader,
     uuid: KnownCluster,
     room: TheProgressRoom,
-    after: Annotated[int, Query(ge=0, le=LAST_POSITION, description="The `next` of the page before.")] = 0,
+    after: Annotated[int, Query(ge=0, le=LAST_POSITION, description="The `next` of the previous page.")] = 0,
     limit: Annotated[int, Query(ge=1, le=PAGE)] = PAGE,
 ) -> Timeline:
     """Complete since the UUID was made, also after the deletion.
@@ -138,9 +138,9 @@ async def timeline(
     )
 
 
-@router.get("/v1/residue", summary="What deletions could not clean yet")
+@router.get("/v1/residue", summary="Residue of deletions")
 async def residue(*, _operator: Reader, room: TheProgressRoom) -> ResidueList:
-    """Open lines of all deletions, until they are clean."""
+    """What deletions could not clean up yet; listed until it is cleaned up."""
     found = []
     for phase in (Phase.DETACHING, Phase.DELETED):
         async for row in _rows(room.directory, phase):

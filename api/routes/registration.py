@@ -34,14 +34,14 @@ router = APIRouter(tags=["bootstrap"])
     response_model=str,
 )
 async def bootstrap_url(operator: ClusterOperator, uuid: KnownCluster, room: TheAdmissionRoom) -> Response:
-    """A JSON string: the URL, with a token that expires in an hour. Earlier unspent tokens die."""
+    """A JSON string: the URL, with a token that expires in an hour. Earlier unspent tokens become invalid."""
     url, _ = await _issue(room, uuid, DEFAULT_EXPIRY, operator)
     return JSONResponse(url, headers=NO_STORE)
 
 
 @router.post(
     "/v1/cluster/{uuid}/registration-token",
-    summary="The line that attaches a cluster",
+    summary="Make a bootstrap line",
     response_model=RegistrationLine,
 )
 async def new_registration_token(
@@ -51,7 +51,7 @@ async def new_registration_token(
     wish: Annotated[TokenWish, Depends(JsonBody(TokenWish, optional=True))],
     room: TheAdmissionRoom,
 ) -> Response:
-    """Earlier unspent tokens die. Warns when only this machine reaches the URL."""
+    """Earlier unspent tokens become invalid. Warns if the URL is only reachable from this machine."""
     url, expires_at = await _issue(room, uuid, timedelta(seconds=wish.expires_in), operator)
     stored = await stored_flux(room.config)
     agent = room.offer.agent_pod()
@@ -75,7 +75,7 @@ async def register(
     wish: Annotated[NewRegistration, Depends(JsonBody(NewRegistration))],
     room: TheAdmissionRoom,
 ) -> Response:
-    """What the bootstrap script calls. Binds the token to the cluster's identity; the same one may repeat."""
+    """The bootstrap script calls this. Binds the token to the edge's identity; the same edge may repeat the call."""
     room.edge_secrets.spend(payer_of(token), 1)
     registration = await room.edge_access.register(
         token_id=token.id,

@@ -53,7 +53,7 @@ _FROM_ASKED_AGENT = FromAgent(JsonBody(ResealedSecrets, limits=RESEALED_JSON), d
 @router.post(
     "/v1/cluster/{uuid}/reseal",
     status_code=202,
-    summary="Have stale secrets sealed anew",
+    summary="Re-seal stale secrets",
     response_model=Resealing,
     tags=["secrets"],
     responses={409: {"description": "Nothing is stale, or the cluster takes no changes of secrets."}},
@@ -85,7 +85,7 @@ async def reseal(
 
 @router.post(
     "/v1/agent/resealed",
-    summary="Re-encrypted values",
+    summary="Hand in re-encrypted values",
     tags=["agent"],
     responses={409: {"description": "The centre has not asked for any, or another certificate is in use."}},
 )

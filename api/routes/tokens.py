@@ -93,7 +93,7 @@ async def list_tokens(*, _operator: Administrator, room: TheTokenRoom) -> TokenL
 async def create_token(
     *, operator: Administrator, wish: Annotated[NewToken, Depends(JsonBody(NewToken))], room: TheTokenRoom
 ) -> Response:
-    """The secret is shown this once. `Location` is the token's."""
+    """The secret is shown only this once. `Location` is the path of the token."""
     now = datetime.now(UTC)
     drawn = draw()
     token = OperatorToken(
@@ -111,13 +111,13 @@ async def create_token(
 
 @router.delete("/v1/token/{token_id}", status_code=204, summary="Revoke an operator token")
 async def revoke_token(*, token_id: str, operator: Administrator, room: TheTokenRoom) -> Response:
-    """Acts at once, on every gateway, also on the sessions that the token has opened."""
+    """Takes effect at once, on every gateway, and also ends the sessions that the token has opened."""
     if not await room.operators.revoke(token_id, actor=actor_of(operator)):
         raise NotFound("There is no such token.", code="token_unknown")
     return Response(status_code=204)
 
 
-@router.post("/token", summary="A session token, as ACS clients ask for it", response_model=SessionToken)
+@router.post("/token", summary="Open a session, as ACS clients do", response_model=SessionToken)
 async def create_session(*, caller: Known, room: TheTokenRoom) -> Response:
     """A token with the same permissions that lives for an hour, and not longer than what opened it.
 

@@ -33,7 +33,7 @@ OptionalReason = Annotated[Reason, Depends(JsonBody(Reason, optional=True))]
 async def accept(
     *, operator: ClusterOperator, uuid: KnownCluster, _wish: OptionalReason, room: TheClusterRoom
 ) -> Response:
-    """Its credentials become active. 409 when nobody has registered."""
+    """Its credentials become active. 409 if no edge has registered."""
     return await _answer(room, uuid, operator, accepted=True)
 
 
@@ -41,7 +41,7 @@ async def accept(
 async def reject(
     *, operator: ClusterOperator, uuid: KnownCluster, _wish: OptionalReason, room: TheClusterRoom
 ) -> Response:
-    """Kills its credentials and frees the binding of its token."""
+    """Revokes its credentials and releases its token."""
     return await _answer(room, uuid, operator, accepted=False)
 
 
@@ -63,7 +63,7 @@ async def confirm_proposed_certificate(
 
 @router.delete("/v1/cluster/{uuid}/credential", summary="Revoke both credentials")
 async def revoke_credentials(*, operator: ClusterOperator, uuid: KnownCluster, room: TheClusterRoom) -> Revoked:
-    """At once, on every gateway; unspent registration tokens die too."""
+    """Takes effect at once, on every gateway; unspent registration tokens become invalid, too."""
     await open_cluster(room, uuid)
     revoked = await room.edge_access.revoke(uuid, actor=actor_of(operator))
     await room.nudges.nudge(uuid)
@@ -73,7 +73,7 @@ async def revoke_credentials(*, operator: ClusterOperator, uuid: KnownCluster, r
 @router.post(
     "/v1/cluster/{uuid}/credential/rotate",
     status_code=202,
-    summary="Replace credentials by new ones",
+    summary="Rotate credentials",
     responses={409: {"description": "There is none to replace, or the edge says that it cannot replace it."}},
 )
 async def rotate_credentials(
@@ -83,7 +83,7 @@ async def rotate_credentials(
     wish: Annotated[RotationWish, Depends(JsonBody(RotationWish, optional=True))],
     room: TheClusterRoom,
 ) -> RotationWanted:
-    """The edge makes them, with its next heartbeats; each old one is valid until its successor was used."""
+    """The edge makes new ones with its next heartbeats; each old one stays valid until its successor is used."""
     row = await open_cluster(room, uuid)
     roles = sorted(set(wish.roles))
     obstacle = rotation_obstacle(row.edge_status or EdgeStatus(), roles)
@@ -115,11 +115,11 @@ async def resume(
     return await _paused_or_resumed(room, uuid, projection, paused=False)
 
 
-@router.post("/v1/cluster/{uuid}/step/{name}/retry", summary="Try a step now")
+@router.post("/v1/cluster/{uuid}/step/{name}/retry", summary="Retry a step now")
 async def retry_step(
     *, operator: ClusterOperator, uuid: KnownCluster, name: StepName, _wish: OptionalReason, room: TheClusterRoom
 ) -> ClusterBody:
-    """A waiting or blocked step; 409 when it does not wait."""
+    """Retries a waiting or blocked step; 409 if the step does not wait."""
     await open_cluster(room, uuid)
     return await _new_state(room, uuid, await room.fleet.retry_step(uuid, name, actor=actor_of(operator)))
 
@@ -133,7 +133,7 @@ async def skip_step(
     wish: Annotated[Reason, Depends(JsonBody(Reason))],
     room: TheClusterRoom,
 ) -> ClusterBody:
-    """A deletion step on another system, with a reason; it becomes residue."""
+    """Leaves out a deletion step on another system, for a reason that you give; the step becomes residue."""
     await open_cluster(room, uuid)
     if not wish.reason.strip():
         raise Invalid("Skipping a step needs a reason.", code="reason_missing", where="/reason")

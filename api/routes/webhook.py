@@ -59,10 +59,10 @@ async def set_webhook(
     wish: Annotated[NewWebhook, Depends(JsonBody(NewWebhook))],
     room: TheWebhookRoom,
 ) -> Response:
-    """The signing secret is shown this once. `Location` is the webhook's.
+    """The signing secret is shown only this once. `Location` is the path of the webhook.
 
-    The first webhook is told of what happens from now on. Another one takes the place of the one before, with a
-    secret of its own, and gets at once what that has not taken.
+    The first webhook gets notifications of what happens from now on. A new webhook replaces the previous one, with a
+    secret of its own, and gets at once what the previous one has not taken.
     """
     url = checked_url(wish.url, allow_plain_http=room.allow_plain_http)
     identity = uuid4()
@@ -82,7 +82,7 @@ async def set_webhook(
     responses={404: {"description": "No webhook is set."}},
 )
 async def remove_webhook(*, operator: Administrator, room: TheWebhookRoom) -> Response:
-    """Nothing is sent any more, but for what is on its way at this moment; what waits is dropped."""
+    """Nothing more is sent, except what is on its way at this moment; waiting notifications are dropped."""
     if not await room.webhooks.remove(actor=actor_of(operator)):
         raise _unknown()
     return Response(status_code=204)

@@ -22,10 +22,10 @@ class AgentSettings:
     """Settings of the agent. A variable that is empty counts as not set.
 
     Args:
-        namespace: of its Secret and of Flux's objects (``EDGEWRIGHT_AGENT_NAMESPACE``); None: the pod's own.
+        namespace: namespace of its Secret and of Flux's objects (``EDGEWRIGHT_AGENT_NAMESPACE``); default: the pod's.
         sealing_url: base URL of the sealed-secrets controller (``EDGEWRIGHT_AGENT_SEALING_URL``).
-        look_seconds: between two looks at the Kubernetes cluster (``EDGEWRIGHT_AGENT_LOOK_SECONDS``).
-        log_level: ``DEBUG``, ``INFO``, ``WARNING`` or ``ERROR`` (``EDGEWRIGHT_LOG_LEVEL``).
+        look_seconds: seconds between two looks at the Kubernetes cluster (``EDGEWRIGHT_AGENT_LOOK_SECONDS``).
+        log_level: least severity of what is logged (``EDGEWRIGHT_LOG_LEVEL``): DEBUG, INFO, WARNING or ERROR.
     """
 
     namespace: str | None = None

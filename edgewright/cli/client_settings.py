@@ -41,7 +41,7 @@ class ClientSettings(BaseSettings):
     ca_bundle: Path | None = None
     """PEM file that verifies the gateway's certificate; default: the machine's authorities."""
     allow_plain_http: bool = False
-    """The explicit yes to send the token over plain http to another machine."""
+    """Accepts sending the token over plain http to another machine; refused unless set to 1."""
 
 
 class Origin(Enum):

@@ -19,6 +19,7 @@ from edgewright.errors import Waiting
 from edgewright.ports.operators import Permission
 
 OPEN = {
+    ("GET", "/"),
     ("GET", "/ping"),
     ("GET", "/healthz"),
     ("GET", "/readyz"),

@@ -55,9 +55,11 @@ async def test_docs_run_no_script_from_elsewhere_and_none_of_the_page_itself(any
     assert not re.search(r"<script>|\son\w+=", page.text)
 
 
-@pytest.mark.parametrize("path", ["/docs", "/docs/index.html", "/docs/oauth2-redirect", "/redoc", "/docs/nothing"])
+@pytest.mark.parametrize(
+    "path", ["/", "/docs", "/docs/index.html", "/docs/oauth2-redirect", "/redoc", "/docs/nothing"]
+)
 async def test_every_html_answer_has_a_content_policy(anybody: httpx.AsyncClient, path: str) -> None:
-    answer = await anybody.get(path)
+    answer = await anybody.get(path, headers={"Accept": "text/html"})
     if answer.headers["content-type"].startswith("text/html"):
         assert "default-src 'none'" in answer.headers["content-security-policy"]
     else:

@@ -30,6 +30,7 @@ async def test_head_says_what_get_says_without_the_body(centre: GatewayCentre, a
     cluster = await centre.create("headed")
     entry = f"/v1/app/{CONFIGURATION_APP}/object/{cluster}"
     for path in (
+        "/",
         "/ping",
         "/healthz",
         "/v1/cluster",

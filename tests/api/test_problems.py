@@ -278,14 +278,16 @@ async def test_metrics_label_routes_by_their_template(centre: GatewayCentre) -> 
 async def test_the_openapi_document_is_complete(anybody: httpx.AsyncClient) -> None:
     document = (await anybody.get("/openapi.json")).json()
     assert document["openapi"].startswith("3.1")
-    names = set(document["components"]["schemas"])
+    names = {
+        f"#/components/{kind}/{name}" for kind in ("schemas", "examples") for name in document["components"][kind]
+    }
     references = set()
     stack = [document]
     while stack:
         found = stack.pop()
         for key, value in found.items() if isinstance(found, dict) else enumerate(found):
             if key == "$ref":
-                references.add(value.removeprefix("#/components/schemas/"))
+                references.add(value)
             elif isinstance(value, dict | list):
                 stack.append(value)
     assert references <= names

@@ -60,29 +60,29 @@ KEPT = KeepLimits()
             [SHIPPED.head_bytes, SHIPPED.head_lines],
         ),
         (r"TLS handshake \| (\d+) s", [SHIPPED.handshake_seconds]),
-        (r"first request of a connection; all headers of one \| (\d+) s", [SHIPPED.head_seconds]),
+        (r"first request of a connection; all headers of a request \| (\d+) s", [SHIPPED.head_seconds]),
         (r"body \| (\d+ KiB) in every (\d+) s", [BODY_PROGRESS_BYTES, SHIPPED.body_seconds]),
         (r"answer \| the client takes some of it in (\d+) s", [SHIPPED.answer_seconds]),
         (r"idle between two requests \| (\d+) s", [SHIPPED.idle_seconds]),
-        (r"requests that wait for the answer to the one before \| (\d+)", [PIPELINED_LIMIT]),
+        (r"requests that wait for the answer to an earlier one \| (\d+)", [PIPELINED_LIMIT]),
         (r"an eighth \(at least (\d+)\) for itself", [RESERVED_DESCRIPTORS]),
-        (r"takes the rest, at most ([\d,]+)\.", [MOST_CONNECTIONS]),
+        (r"uses the rest for connections, at most ([\d,]+)\.", [MOST_CONNECTIONS]),
         (r"one operator token, its sessions among them \| an eighth of all, at most (\d+)", [MOST_OF_A_TOKEN]),
         (r"one address, .{,80} \| an eighth of all, at most (\d+)", [MOST_OF_AN_ADDRESS]),
         (r"one cluster \| (\d+) \|", [SHIPPED.per_cluster]),
-        (r"Of one address, (\d+) connections begin at once and one every (\d+ ms)", [AT_ONCE, EVERY]),
-        (r"each lasts as long as git works, at most (\d+ minutes)", [GIT["deadline"]]),
-        (r"who waits (\d+) s for one gets 503 `git_busy`", [GIT["patience"]]),
+        (r"From one address, (\d+) connections start at once and one every (\d+ ms)", [AT_ONCE, EVERY]),
+        (r"Each process lasts as long as git works, but at most (\d+ minutes)", [GIT["deadline"]]),
+        (r"a caller who waits (\d+) s for one gets 503 `git_busy`", [GIT["patience"]]),
         (
-            r"takes a push allocates at most (\d+ MiB), and one that serves a fetch (\d+ GiB)",
+            r"receives a push allocates at most (\d+ MiB), and one that serves a fetch (\d+ GiB)",
             [PUSH_MEMORY, FETCH_MEMORY],
         ),
         (
             r"(\d+ MiB) of one answer, (\d+ MiB) for one caller, (\d+ MiB) for all operators, (\d+ GiB) for all",
             [KEPT.of_one_answer, KEPT.of_one_guest, KEPT.of_operators, KEPT.together],
         ),
-        (r"is gone \| nothing: a gateway makes it again within (\d+) s", [SCHEDULE_SECONDS]),
-        (r"takes (\d+ KiB) in every (\d+) s, or loses the answer", [PACE_BYTES, PACE_SECONDS]),
+        (r"is gone \| nothing: a gateway recreates it within (\d+) s", [SCHEDULE_SECONDS]),
+        (r"take (\d+ KiB) in every (\d+) s, or loses the answer", [PACE_BYTES, PACE_SECONDS]),
     ],
 )
 def test_figures_are_those_that_the_documents_state(pattern: str, shipped: list[float]) -> None:
@@ -94,7 +94,7 @@ def test_figures_are_those_that_the_documents_state(pattern: str, shipped: list[
 @pytest.mark.parametrize("is_edge", [True, False])
 async def test_so_many_gits_run_at_a_time_as_the_documents_state(is_edge: bool) -> None:
     all_of_them, of_operators = stated(
-        r"(\d+) processes of git at a time, at most (\d+) of them for operators", "operations.md"
+        r"(\d+) git processes at a time, at most (\d+) of them for operators", "operations.md"
     )
     turns, running = GitTurns(GIT["processes"], patience=0), 0
     async with AsyncExitStack() as stack:

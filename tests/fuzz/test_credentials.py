@@ -14,7 +14,7 @@ from edgewright.domain.credentials import cluster_secret, operator_token, regist
 from edgewright.domain.wellknown import SERVICE_GIT
 from edgewright.ports.operators import Permission
 
-OPEN = {("GET", "/ping"), ("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/v1/uninstall.sh")}
+OPEN = {("GET", "/"), ("GET", "/ping"), ("GET", "/healthz"), ("GET", "/readyz"), ("GET", "/v1/uninstall.sh")}
 NOBODYS = b"8" * 8, b"3" * 32
 OWN = {"/token", "/v1/register", "/v1/agent/heartbeat", "/v1/agent/status", "/v1/agent/credential"}
 OWN |= {"/v1/agent/resealed", "/v1/agent/detach-order", "/v1/agent/detached"}

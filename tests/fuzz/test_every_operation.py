@@ -44,6 +44,7 @@ def look_around(tour: Tour, population: Population) -> None:
     """Everything that is read, and what has to be there for that."""
     cluster = {"uuid": population.active}
     for path in (
+        "/",
         "/ping",
         "/healthz",
         "/readyz",

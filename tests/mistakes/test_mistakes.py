@@ -70,6 +70,18 @@ FOUND_BY_OTHER_TESTS = {
         ("secret.edge_refused", "tests/contracts/database/test_status_events.py"),
         ("secret_state_unknown", "tests/unit/cli_commands/test_secret_waiting.py"),
     ),
+    "The edge stays `Unknown`": (
+        ("LeaseExpired", "tests/real/edge/test_agent.py"),
+        ("NoHeartbeat", "tests/unit/lifecycle/test_conditions.py"),
+        ("refused_by_centre", "tests/unit/agent/test_centre.py"),
+        ("centre_away", "tests/unit/agent/test_centre.py"),
+        ("centre_busy", "tests/unit/agent/test_centre.py"),
+    ),
+    "The agent's pod shows `ImagePullBackOff`": (
+        ("EDGEWRIGHT_AGENT_PULL_SECRET", "tests/real/edge/test_lesser_rights.py"),
+    ),
+    "`x509`, or `centre_untrusted`": (("centre_untrusted", "tests/real/edge/whole/test_way_out.py"),),
+    "Flux cannot fetch: `FetchFailed`": (("FetchFailed", "tests/real/edge/test_agent.py"),),
     "Something is missing on the edge": (
         ("DriverMissing", "tests/api/test_absence.py"),
         ("FluxSilent", "tests/api/test_absence.py"),
