@@ -13,7 +13,7 @@ export LC_ALL
 exec </dev/null # standard input is this script: no child may read it
 
 #@values
-context=${EDGEWRIGHT_CONTEXT:-}
+context=${EDGEWRIGHT_KUBE_CONTEXT:-}
 yes=${EDGEWRIGHT_YES:-}
 dry_run='' uninstall='' leaving=''
 limit=30s # of one request to the Kubernetes cluster
@@ -35,7 +35,7 @@ Attaches the Kubernetes cluster of kubectl's current context to an Edgewright ce
   --dry-run       check everything and say what would be done; change and register nothing
   --uninstall     take away what an earlier run has installed; what Flux has applied stays and runs on;
                   --keep-releases, --purge: less, or more of it
-  --context NAME  use this context of kubectl (or set EDGEWRIGHT_CONTEXT)
+  --context NAME  use this context of kubectl (or set EDGEWRIGHT_KUBE_CONTEXT)
   --yes           do not ask (or set EDGEWRIGHT_YES=1); needed where there is no terminal
   --help          this text
 
@@ -130,7 +130,7 @@ url = "$url/v1/uninstall.sh"
 EOF
 	judge
 	grep -q '^# Edgewright' "$out" || not_the_centre
-	EDGEWRIGHT_CONTEXT=$context EDGEWRIGHT_YES=$yes sh "$out" --cluster "$cluster" "$@" || exit $?
+	EDGEWRIGHT_KUBE_CONTEXT=$context EDGEWRIGHT_YES=$yes sh "$out" --cluster "$cluster" "$@" || exit $?
 }
 if [ -n "$uninstall" ]; then
 	unset token
@@ -338,8 +338,8 @@ hook() { #- NAME: a step of the operator, in a shell of its own that knows neith
 	say "Running the operator's step '$1'."
 	# shellcheck disable=SC2016 # the inner shell expands it
 	EDGEWRIGHT_CLUSTER=$cluster EDGEWRIGHT_NAME=$name EDGEWRIGHT_NAMESPACE=$namespace \
-		EDGEWRIGHT_URL=$url EDGEWRIGHT_CONTEXT=$context sh -eu -c '
-			kubectl() { command kubectl ${EDGEWRIGHT_CONTEXT:+--context "$EDGEWRIGHT_CONTEXT"} "$@"; }
+		EDGEWRIGHT_URL=$url EDGEWRIGHT_KUBE_CONTEXT=$context sh -eu -c '
+			kubectl() { command kubectl ${EDGEWRIGHT_KUBE_CONTEXT:+--context "$EDGEWRIGHT_KUBE_CONTEXT"} "$@"; }
 			. "$1"' "edgewright-$1" "$work/hooks/$1" ||
 		fail 8 "The operator's step '$1' has failed. Run the same line again once its cause is gone."
 }

@@ -10,7 +10,7 @@ export LC_ALL
 exec </dev/null
 
 #@values
-context=${EDGEWRIGHT_CONTEXT:-}
+context=${EDGEWRIGHT_KUBE_CONTEXT:-}
 yes=${EDGEWRIGHT_YES:-}
 dry_run='' keep='' purge='' leftovers=''
 limit=30s # of one request to the Kubernetes cluster
@@ -28,7 +28,7 @@ Takes Edgewright away from the Kubernetes cluster of kubectl's current context; 
                    opened from a SealedSecret; nothing that is sealed for this cluster can be opened ever again.
                    Refused while somebody else uses them
   --cluster UUID   take away that cluster's Edgewright and no other's; needed where marks of several are left
-  --context NAME   use this context of kubectl (or set EDGEWRIGHT_CONTEXT)
+  --context NAME   use this context of kubectl (or set EDGEWRIGHT_KUBE_CONTEXT)
   --yes            do not ask (or set EDGEWRIGHT_YES=1); needed where there is no terminal
 HELP
 }

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from edgewright import __version__
 from edgewright.cli.client import connect
 from edgewright.cli.commands.asking import require_yes
 from edgewright.cli.commands.durations import seconds_of, until
@@ -47,7 +46,7 @@ def bootstrap(
         say(f"Warning: {clean(line['warning'])}")
     if line.get("ca_bundle"):
         say("It carries the centre's CA bundle: curl trusts that and nothing else, whatever the machine knows.")
-    for advice in (*_of_a_long_line(line), *_without_flux(line), *_without_agent(line)):
+    for advice in (*_of_a_long_line(line), *_without_flux(line), *_about_the_agent(line)):
         say(advice)
     if as_json:
         show_json(line)
@@ -65,17 +64,17 @@ def _of_a_long_line(line: Document) -> Iterator[str]:
 
 def _without_flux(line: Document) -> Iterator[str]:
     if not line.get("flux"):
-        yield f"No Flux: an edge has to bring its own, until `{typed('flux import')}` has given the centre one."
+        yield f"No Flux: edges bring their own. `{typed('flux import VERSION')}` gives the centre one to install."
 
 
-def _without_agent(line: Document) -> Iterator[str]:
-    if line.get("agent_image"):
-        return
-    image = f"REGISTRY/edgewright:{__version__}"
-    yield "No agent: EDGEWRIGHT_AGENT_IMAGE is not set, so nothing will report this cluster. In a checkout:"
-    yield f"  docker build --tag {image} ."
-    yield f"  docker push {image}"
-    yield f"Then set EDGEWRIGHT_AGENT_IMAGE={image} where the gateway runs, and start it again."
+def _about_the_agent(line: Document) -> Iterator[str]:
+    image = line.get("agent_image")
+    if not image:
+        yield "No agent: this centre has no image of it, so nothing will report this cluster."
+        yield f"`{typed('up --share')}` builds one and lets edges in; `{typed('agent-image build')}` only builds it."
+    elif line.get("agent_image_served") and line.get("ca_bundle"):
+        registry = str(image).partition("/")[0]
+        yield f"Nodes pull the agent from {clean(registry)} and must trust its CA, too: docs/first-edge.md says how."
 
 
 def uninstall_script() -> None:

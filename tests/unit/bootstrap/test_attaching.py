@@ -310,7 +310,7 @@ def test_ca_bundle_goes_into_both_secrets(edge: KubectlMachine) -> None:
 
 
 def test_context_is_used_for_every_call(edge: KubectlMachine) -> None:
-    for environment, options in (({}, ["--context", "other"]), ({"EDGEWRIGHT_CONTEXT": "other"}, [])):
+    for environment, options in (({}, ["--context", "other"]), ({"EDGEWRIGHT_KUBE_CONTEXT": "other"}, [])):
         done = edge.run("--yes", *options, environment=environment)
         assert done.returncode == 0
         assert "context other" in done.stdout

@@ -9,7 +9,9 @@ import pytest
 from command_line import CommandLine, ServedCentre, Terminal
 from edge_cluster.certificates import Authority
 from reporting_agent import certificate
+from small_images import publish_small
 
+from edgewright.adapters.agent_image.layout import ImageLayout
 from edgewright.application.edge_status import EdgeStatusDoor
 from edgewright.bootstrap import render_uninstall
 from edgewright.domain.cluster import Acceptance, Desired, StepName, StepState
@@ -36,8 +38,8 @@ def test_stdout_has_the_bootstrap_line_alone(edgewright: CommandLine, centre: Se
     assert checked.returncode == 0
     assert "(in 1 h)" in shown.err
     assert "Warning:" in shown.err
-    assert "nobody but this machine" in shown.err
-    for told in ("flux import", "docker build --tag REGISTRY/edgewright:", "EDGEWRIGHT_AGENT_IMAGE=REGISTRY/"):
+    assert "only reachable from this machine" in shown.err
+    for told in ("flux import VERSION", "up --share", "agent-image build"):
         assert told in shown.err
     assert line.partition("token=")[2].removesuffix("' | sh -") not in shown.err
 
@@ -56,6 +58,20 @@ def test_bootstrap_line_of_a_private_authority_is_one_line_that_says_so(
     assert "carries the centre's CA bundle" in shown.err
     assert "characters" not in shown.err
     assert json.loads(edgewright.ok("cluster", "bootstrap", "press-shop", "--json").out)["ca_bundle"] == bundle
+
+
+def test_nodes_that_must_trust_the_centre_to_pull_the_agent_are_named(
+    edgewright: CommandLine, centre: ServedCentre, tmp_path: Path
+) -> None:
+    publish_small(layout := ImageLayout(tmp_path / "agent-image"))
+    centre.create("press-shop")
+    centre.centre.offer(images=layout)
+    assert "must trust its CA" not in edgewright.ok("cluster", "bootstrap", "press-shop").err
+    bundle = Authority(tmp_path).identity.certificate.read_text()
+    centre.centre.offer(images=layout, ca_bundle=bundle)
+    told = edgewright.ok("cluster", "bootstrap", "press-shop").err
+    assert "Nodes pull the agent from 127.0.0.1:8484 and must trust its CA, too" in told
+    assert "No agent" not in told
 
 
 def test_a_line_that_is_longer_than_terminals_take_says_so(
@@ -85,7 +101,8 @@ def test_bootstrap_line_lives_as_long_as_is_wished(edgewright: CommandLine, cent
     centre.create("press-shop")
     assert "(in 2 h)" in edgewright.ok("cluster", "bootstrap", "press-shop", "--expires-in", "2h").err
     document = json.loads(edgewright.ok("cluster", "bootstrap", "press-shop", "--json").out)
-    assert set(document) == {"url", "command", "expires_at", "warning", "flux", "agent_image", "ca_bundle"}
+    agent = {"agent_image", "agent_image_served"}
+    assert set(document) == {"url", "command", "expires_at", "warning", "flux", "ca_bundle"} | agent
 
 
 def test_check_in_windows_are_set_shown_and_taken_back(edgewright: CommandLine, centre: ServedCentre) -> None:

@@ -82,7 +82,7 @@ async function pageThroughTimeline(cluster: string) {
 }
 
 async function hearFirstEvent(cluster: string) {
-  const { data } = await gateway.GET("/v1/events", { params: { query: { cluster, after: 0 } }, parseAs: "stream" });
+  const { data } = await gateway.GET("/v1/events", { params: { query: { cluster: [cluster], after: 0 } }, parseAs: "stream" });
   let text = "";
   for await (const chunk of data!.pipeThrough(new TextDecoderStream())) {
     text += chunk;
