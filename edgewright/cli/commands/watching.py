@@ -11,6 +11,7 @@ from rich.live import Live
 from rich.text import Text
 
 from edgewright.cli.client import GatewayClient, connect
+from edgewright.cli.commands.event_stream import SILENCE_SECONDS
 from edgewright.cli.commands.screen import Document, clean, is_drawable, moment, say, terminal_console
 from edgewright.cli.failures import CliError, ExitCode
 
@@ -22,6 +23,8 @@ _SHARE = 5
 """So many times longer than a look takes, nothing is asked: a list of ten thousand is not asked for without end."""
 _RECONNECT_SECONDS = 1.0
 _STREAM_REFUSED_SECONDS = 30.0
+_AWAY = frozenset({"gateway_unreachable", "gateway_timeout", "connection_broken", "gateway_not_running"})
+"""Codes of a gateway that is not there, which comes back soon."""
 
 
 def watch(
@@ -143,13 +146,13 @@ class _Bell:
                 with connect() as gateway:
                     self._hear(gateway)
             except CliError as error:
-                if error.exit_code is not ExitCode.UNAVAILABLE or error.code is not None:
+                if error.code not in _AWAY:
                     pause = _STREAM_REFUSED_SECONDS  # all streams are taken: looks at intervals have to do
             self.ring()  # the connection has ended: the next look tells whether the gateway is away
             self._stopped.wait(pause)
 
     def _hear(self, gateway: GatewayClient) -> None:
-        with gateway.stream("/v1/events") as answer:
+        with gateway.stream("/v1/events", silence=SILENCE_SECONDS) as answer:
             for line in answer.iter_lines():
                 if self._stopped.is_set():
                     return

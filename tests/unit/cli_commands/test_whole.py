@@ -14,7 +14,7 @@ from command_line import CommandLine
 from edgewright.cli.main import app, command_tree
 
 GROUPS = ("chart", "cluster", "context", "secret", "template", "token")
-ALONE = ("login", "logout", "api", "completion")
+ALONE = ("login", "logout", "api", "completion", "git-credential")
 HEAVY = (
     "api",
     "workflows",
