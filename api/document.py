@@ -40,7 +40,6 @@ TAGS = [
         "name": "bootstrap",
         "description": "Attach a Kubernetes cluster: the bootstrap line, the script and what it fetches.",
     },
-    {"name": "agent image", "description": "The image of the agent, as container runtimes pull it."},
     {
         "name": "flux",
         "description": "The Flux that edges get: the program that applies a Git repository to a cluster.",
@@ -64,6 +63,9 @@ Commissions edge Kubernetes clusters and keeps them for life.
 
 Errors are problem documents (RFC 9457) with a stable `code`; every answer carries `X-Request-Id`. An operator token
 is sent as `Authorization: Bearer`, or as the password of HTTP Basic, so that plain git works.
+
+The gateway is also a registry with one repository, from which nodes pull the agent's image: `/v2/`, as the OCI
+distribution specification describes it.
 
 Every path that answers GET answers HEAD too, with the same headers; HEAD is not listed as an operation of its own.
 """

@@ -50,7 +50,7 @@ _ARCHIVE: dict[str, Any] = {
     "requestBody": {
         "required": True,
         "description": "The chart as `helm package` packs it (.tgz), whatever the content type: at most 1 MiB.",
-        "content": {"application/gzip": {"schema": {"type": "string", "format": "binary"}}},
+        "content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}},
     }
 }
 _NEW_CHART: dict[int | str, dict[str, Any]] = {201: {"description": "The chart is new.", "model": PushedChartBody}}

@@ -6,7 +6,7 @@ It is open: the image holds no secret, and a node that pulls it has no credentia
 
 import asyncio
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
 from pydantic import BaseModel
@@ -20,13 +20,7 @@ DIGEST_HEADER = "Docker-Content-Digest"
 IN_REPOSITORY = f"/v2/{REPOSITORY}"
 _VERSION = {"Docker-Distribution-API-Version": "registry/2.0"}
 _FOREVER = {"Cache-Control": "public, max-age=31536000, immutable"}
-_BINARY: dict[str, Any] = {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}
-_JSON: dict[str, Any] = {
-    "application/vnd.oci.image.index.v1+json": {"schema": {"type": "object"}},
-    "application/vnd.oci.image.manifest.v1+json": {"schema": {"type": "object"}},
-}
-
-router = APIRouter(tags=["agent image"])
+router = APIRouter(include_in_schema=False)  # the specification above describes them
 
 
 @dataclass(frozen=True)
@@ -52,14 +46,14 @@ async def _room(request: Request) -> RegistryRoom:
 TheRegistry = Annotated[RegistryRoom, Depends(_room)]
 
 
-@router.get("/v2/", summary="Is this a registry?", response_model=dict[str, str])
-@router.get("/v2", include_in_schema=False)
+@router.get("/v2/")
+@router.get("/v2")
 async def registry_version() -> Response:
     """What a runtime asks first: an empty object says that it may go on without a login."""
     return JSONResponse({}, headers=_VERSION)
 
 
-@router.get(f"{IN_REPOSITORY}/tags/list", summary="Tags of the agent's image", response_model=TagList)
+@router.get(f"{IN_REPOSITORY}/tags/list")
 async def image_tags(room: TheRegistry) -> Response:
     """The one tag that edges are told to pull; each build has another."""
     published = room.images.published() if room.images else None
@@ -67,12 +61,7 @@ async def image_tags(room: TheRegistry) -> Response:
     return JSONResponse(tags.model_dump(), headers=_VERSION)
 
 
-@router.get(
-    f"{IN_REPOSITORY}/manifests/{{reference}}",
-    summary="A manifest of the agent's image",
-    response_class=Response,
-    responses={200: {"description": "An index for a tag, a manifest for a digest.", "content": _JSON}},
-)
+@router.get(f"{IN_REPOSITORY}/manifests/{{reference}}")
 async def image_manifest(reference: str, room: TheRegistry) -> Response:
     """By tag or digest; 404 `manifest_unknown`."""
     found = await asyncio.to_thread(room.images.manifest, reference) if room.images else None
@@ -81,12 +70,7 @@ async def image_manifest(reference: str, room: TheRegistry) -> Response:
     return Response(found.content, headers={**_VERSION, DIGEST_HEADER: found.digest}, media_type=found.media_type)
 
 
-@router.get(
-    f"{IN_REPOSITORY}/blobs/{{digest}}",
-    summary="A layer of the agent's image",
-    response_class=Response,
-    responses={200: {"description": "The bytes that the digest is of.", "content": _BINARY}},
-)
+@router.get(f"{IN_REPOSITORY}/blobs/{{digest}}")
 async def image_blob(digest: str, request: Request, room: TheRegistry) -> Response:
     """A layer or the configuration; parts of it with `Range`. 404 `blob_unknown`; 429 and 503 `image_busy`."""
     path = await asyncio.to_thread(room.images.blob, digest) if room.images else None

@@ -46,7 +46,7 @@ def build(
 ) -> None:
     """Build the image for machines like this one, without a container engine; `up` does so by itself."""
     from edgewright.adapters.agent_image.build import build_image  # noqa: PLC0415 - slow, and help needs none of it
-    from edgewright.adapters.agent_image.layout import ImageLayout  # noqa: PLC0415
+    from edgewright.adapters.agent_image.layout import ImageLayout  # noqa: PLC0415 - the same
 
     settings = local_settings()
     if output is None:

@@ -23,6 +23,9 @@ OPEN = {
     ("GET", "/ping"),
     ("GET", "/healthz"),
     ("GET", "/readyz"),
+    # The image holds no secret, and nodes that pull it have no credential.
+    *(("GET", f"/v2{rest}") for rest in ("", "/")),
+    *(("GET", f"/v2/edgewright/agent/{rest}") for rest in ("tags/list", "manifests/{reference}", "blobs/{digest}")),
     # It holds no secret, and whoever needs it may have no cluster and no token any more.
     *((method, "/v1/uninstall.sh") for method in ("GET", "HEAD")),
     # The bootstrap path wants its token in the query and answers with a script; see test_bootstrap.

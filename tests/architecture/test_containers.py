@@ -19,7 +19,7 @@ from edgewright.cli.ports import BLOCKED
 from edgewright.settings import Settings
 from tools.image_platforms import complaint, pinned_images
 
-BESIDE_SETTINGS = {"EDGEWRIGHT_COMPONENTS_DIR"}
+BESIDE_SETTINGS = {"EDGEWRIGHT_COMPONENTS_DIR", "EDGEWRIGHT_KUBE_CONTEXT"}
 """Variables of the tests' components: no setting of a process."""
 VARIABLE = re.compile(r"\bEDGEWRIGHT_[A-Z_]*[A-Z]\b")
 NAME_OF_A_SECRET = "EDGEWRIGHT_AGENT_PULL_SECRET"

@@ -10,7 +10,7 @@ from edgewright.adapters.agent_image.layout import (
     MANIFEST_TYPE,
     Descriptor,
     ImageLayout,
-    Manifest,
+    ImageManifest,
     Platform,
 )
 from edgewright.ports.agent_images import PublishedImage
@@ -29,7 +29,7 @@ def publish_small(
                 [FileInImage(PurePosixPath("/opt/file"), content)], Path(work) / "layer", work=between
             )
             layout.take_blob(Path(work) / "layer", layer.digest)
-        manifest = Manifest(
+        manifest = ImageManifest(
             config=layout.add_document(platform, CONFIG_TYPE),
             layers=[Descriptor(media_type=LAYER_TYPE, digest=layer.digest, size=layer.size)],
         )

@@ -23,7 +23,7 @@ from edgewright.adapters.agent_image.layout import (
     MANIFEST_TYPE,
     Descriptor,
     ImageLayout,
-    Manifest,
+    ImageManifest,
     Platform,
 )
 from edgewright.ports.agent_images import PublishedImage
@@ -67,7 +67,7 @@ def build_image(layout: ImageLayout) -> PublishedImage:
         if layout.has(__version__, platform, inputs) and (there := layout.published()):
             return there
         layers = [_layer(layout, files) for files in (contents.base, contents.agent)]
-        manifest = Manifest(
+        manifest = ImageManifest(
             config=layout.add_document(_config(contents, layers), CONFIG_TYPE),
             layers=[Descriptor(media_type=LAYER_TYPE, digest=one.digest, size=one.size) for one in layers],
         )

@@ -184,7 +184,7 @@ def _libraries(objects: Iterable[Path]) -> list[FileInImage]:
         inside = PurePosixPath(path) if match["name"] is None or match["name"].startswith("/") else None
         found[inside or LIBRARIES / path.name] = path
     if not found:
-        raise Stalled("ldd does not tell which libraries Python loads.", code="image_unbuildable")
+        raise Stalled("The program ldd does not tell which libraries Python loads.", code="image_unbuildable")
     for library in [*found.values()]:
         if library.name.startswith("libc."):  # older ones load these by name, when a name of a host is looked up
             for name in ("libnss_files.so.2", "libnss_dns.so.2", "libresolv.so.2"):

@@ -63,7 +63,7 @@ class Descriptor(_Model):
     annotations: dict[str, str] | None = None
 
 
-class Manifest(_Model):
+class ImageManifest(_Model):
     """An image for one platform."""
 
     schema_version: Literal[2] = 2
@@ -279,7 +279,7 @@ class ImageLayout:
 
     def _digests(self, image: Descriptor) -> list[str]:
         try:
-            manifest = Manifest.model_validate_json(self._path(image.digest).read_bytes())
+            manifest = ImageManifest.model_validate_json(self._path(image.digest).read_bytes())
         except (OSError, ValidationError):
             raise _invalid(f"the manifest {image.digest} is missing or damaged") from None
         return [image.digest, manifest.config.digest, *(layer.digest for layer in manifest.layers)]

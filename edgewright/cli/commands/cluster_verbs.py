@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from edgewright.cli.client import connect
+from edgewright.cli.commands import completion
 from edgewright.cli.commands.naming import did_you_mean, named
 from edgewright.cli.commands.options import AsJson, ClusterName, Command, Panel
 from edgewright.cli.commands.screen import Document, clean, result, show_json
@@ -13,7 +14,9 @@ from edgewright.cli.failures import CliError, ExitCode
 from edgewright.domain.cluster import StepName
 
 _STEPS = "A step, as `cluster show` names it."
-Step = Annotated[str, typer.Argument(metavar="STEP", help=_STEPS, show_default=False)]
+Step = Annotated[
+    str, typer.Argument(metavar="STEP", help=_STEPS, show_default=False, autocompletion=completion.steps)
+]
 
 
 def pause(

@@ -19,6 +19,7 @@ from edgewright.cli.client_settings import client_settings
 from edgewright.cli.commands.screen import result
 from edgewright.cli.contexts import LOCAL, ContextsFile
 from edgewright.cli.failures import CliError
+from edgewright.domain.cluster import StepName
 
 EXAMPLE = "Example: source <(edgewright completion bash)"
 PATIENCE_SECONDS = 1.0
@@ -74,6 +75,11 @@ def charts(incomplete: str) -> list[Offer]:
         return [(item["name"], "") for item in found if isinstance(item["name"], str)]
 
     return _soon(ask, incomplete)
+
+
+def steps(incomplete: str) -> list[Offer]:
+    """Names of steps that begin so; no gateway is asked."""
+    return [(step.value, "") for step in StepName if step.value.startswith(incomplete)]
 
 
 def contexts(incomplete: str) -> list[Offer]:
