@@ -20,7 +20,7 @@ DIGEST_HEADER = "Docker-Content-Digest"
 IN_REPOSITORY = f"/v2/{REPOSITORY}"
 _VERSION = {"Docker-Distribution-API-Version": "registry/2.0"}
 _FOREVER = {"Cache-Control": "public, max-age=31536000, immutable"}
-router = APIRouter(include_in_schema=False)  # the specification above describes them
+router = APIRouter(tags=["agent image"], include_in_schema=False)  # the specification above describes them
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,6 @@ from edgewright.cli.commands import (
     context,
     fleet_views,
     flux,
-    git_credential,
     secret,
     template,
     token,
@@ -79,7 +78,7 @@ def agent() -> NoReturn:
 app.command("completion", rich_help_panel=_HERE, epilog=completion.EXAMPLE)(completion.completion)
 app.command("login", rich_help_panel=_GATEWAY, epilog=context.LOGIN_EXAMPLE)(context.login)
 app.command("logout", rich_help_panel=_GATEWAY, epilog=context.LOGOUT_EXAMPLE)(context.logout)
-app.command("git-credential", rich_help_panel=_GATEWAY, epilog=git_credential.EXAMPLE)(git_credential.git_credential)
+app.command("git-credential", rich_help_panel=_GATEWAY, epilog=context.GIT_EXAMPLE)(context.git_credential)
 app.command("api", rich_help_panel=_GATEWAY, epilog=api_request.EXAMPLE)(api_request.api)
 
 cluster = typer.Typer(no_args_is_help=True)

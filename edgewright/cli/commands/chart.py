@@ -153,7 +153,7 @@ def _packed(folder: Path) -> bytes:
                 raise CliError(
                     f"The files in {folder} have more than {LARGEST_BYTES} bytes together.",
                     "A chart is text; keep anything else out of its folder.",
-                    ExitCode.REFUSED,
+                    ExitCode.USAGE,
                 )
             member = tarfile.TarInfo(f"chart/{file.relative_to(folder).as_posix()}")
             member.size = len(body)

@@ -37,7 +37,9 @@ app = typer.Typer(no_args_is_help=True)
 
 LOGIN_EXAMPLE = example("login https://edge.example.com --context munich")
 LOGOUT_EXAMPLE = example("logout --context munich")
+GIT_EXAMPLE = example("git-credential get")
 _LONGEST_TOKEN = 1024
+_LONGEST_QUESTION = 65_536
 
 _Name = Annotated[
     str, typer.Argument(metavar="NAME", help="Name of the context.", autocompletion=completion.contexts)
@@ -301,3 +303,18 @@ def _token_id(token: str | None) -> str | None:
         return parse_operator_token(token or "").id
     except Unauthenticated:
         return None
+
+
+def git_credential(
+    operation: Annotated[str, typer.Argument(metavar="get|store|erase", help="What git asks for.")],
+) -> None:
+    """Answer git's question for a password of the gateway: set it as git's credential.helper."""
+    # The protocol: https://git-scm.com/docs/git-credential#IOFMT
+    asked = dict(line.partition("=")[::2] for line in sys.stdin.read(_LONGEST_QUESTION).splitlines())
+    if operation != "get":
+        return  # there is nothing to keep or to forget: the token is the command line's
+    destination = find_destination()
+    url = urlsplit(destination.url)
+    if (asked.get("protocol"), asked.get("host")) == (url.scheme, url.netloc) and destination.token:
+        result("username=edgewright")
+        result(f"password={destination.token}")
