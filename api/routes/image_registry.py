@@ -32,7 +32,7 @@ class RegistryRoom:
 
 
 class TagList(BaseModel):
-    """The tags of the repository: one, or none while no image has been built."""
+    """The tags of the repository, the newest first; none while no image has been built."""
 
     name: str
     tags: list[str]
@@ -55,9 +55,8 @@ async def registry_version() -> Response:
 
 @router.get(f"{IN_REPOSITORY}/tags/list")
 async def image_tags(room: TheRegistry) -> Response:
-    """The one tag that edges are told to pull; each build has another."""
-    published = room.images.published() if room.images else None
-    tags = TagList(name=REPOSITORY, tags=[published.tag] if published else [])
+    """The tag that edges are told to pull, and those of images before: each build has its own."""
+    tags = TagList(name=REPOSITORY, tags=list(await asyncio.to_thread(room.images.tags)) if room.images else [])
     return JSONResponse(tags.model_dump(), headers=_VERSION)
 
 

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 
 import typer
 
+from edgewright import __version__
 from edgewright.cli.endpoints import read_endpoints
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.cli.home import prepare_home
@@ -83,7 +84,7 @@ def add(file: Archive) -> None:
         raise CliError(f"There is no file {file}.", exit_code=ExitCode.USAGE)
     settings = local_settings()
     prepare_home(settings.home)
-    _show(settings, _layout(settings).load(file))
+    _show(settings, _layout(settings).load(file, version=__version__))
 
 
 class BackgroundBuild:

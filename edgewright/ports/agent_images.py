@@ -1,5 +1,6 @@
 """Where a gateway finds the agent's image that it serves to edges."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -50,6 +51,9 @@ class AgentImages(Protocol):
 
     def published(self) -> PublishedImage | None:
         """The image, or None if none has been built."""
+
+    def tags(self) -> Sequence[str]:
+        """Of that image and of those before it that edges may run, the newest first."""
 
     def manifest(self, reference: str) -> StoredManifest | None:
         """What a tag or a digest names; None if it names no manifest of the image."""

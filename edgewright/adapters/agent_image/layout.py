@@ -31,6 +31,8 @@ LAYER_TYPE = "application/vnd.oci.image.layer.v1.tar+gzip"
 TAG = "org.opencontainers.image.ref.name"
 _NAME = "io.containerd.image.name"
 """The annotation by which containerd, and what is built on it, names what it loads."""
+MOST_IMAGES = 10
+"""Kept, each of some 30 MB, most of which images of one Python have in common."""
 LARGEST_ARCHIVE = 512 * 1024 * 1024
 _MOST_FILES = 64
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
@@ -81,12 +83,17 @@ class Index(_Model):
 
 
 @dataclass(frozen=True)
-class _Read:
-    """What the files of a layout say."""
+class _KeptImage:
+    """An image in the layout. ``outer``: what ``index.json`` says of it."""
 
     image: PublishedImage
+    outer: Descriptor
     platforms: tuple[Descriptor, ...]
-    notes: Mapping[str, str]
+
+    @property
+    def notes(self) -> Mapping[str, str]:
+        """What it was published with."""
+        return self.outer.annotations or {}
 
 
 class ImageLayout:
@@ -95,29 +102,34 @@ class ImageLayout:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._index = folder / "index.json"
-        self._state: tuple[tuple[int, int], _Read | None] | None = None
+        self._state: tuple[tuple[int, int], Sequence[_KeptImage]] | None = None
 
     def published(self) -> PublishedImage | None:
         """See ``AgentImages``; read again only when it was replaced."""
-        read = self._read()
-        return read.image if read else None
+        return next((kept.image for kept in self._kept()), None)
+
+    def tags(self) -> Sequence[str]:
+        """See ``AgentImages``."""
+        return [kept.image.tag for kept in self._kept()]
 
     def manifest(self, reference: str) -> StoredManifest | None:
         """See ``AgentImages``."""
-        if (read := self._read()) is None:
-            return None
-        types = {read.image.digest: INDEX_TYPE, **{one.digest: one.media_type for one in read.platforms}}
-        digest = read.image.digest if reference == read.image.tag else reference
-        path = self.blob(digest) if digest in types else None
-        return StoredManifest(path.read_bytes(), types[digest], digest) if path else None
+        for kept in self._kept():
+            types = {kept.image.digest: INDEX_TYPE, **{one.digest: one.media_type for one in kept.platforms}}
+            digest = kept.image.digest if reference == kept.image.tag else reference
+            if digest in types and (path := self.blob(digest)):
+                return StoredManifest(path.read_bytes(), types[digest], digest)
+        return None
 
     def has(self, version: str, platform: Platform, note: str) -> bool:
         """Whether an image of that version and platform is there, published with that note, with all its blobs."""
-        read = self._read()
-        if read is None or read.image.version != version or read.notes.get(_NOTE + platform.architecture) != note:
+        newest = next(iter(self._kept()), None)
+        if newest is None or newest.image.version != version:
+            return False
+        if newest.notes.get(_NOTE + platform.architecture) != note:
             return False
         try:
-            wanted = [digest for one in read.platforms if one.platform == platform for digest in self._digests(one)]
+            wanted = [digest for one in newest.platforms if one.platform == platform for digest in self._digests(one)]
         except Invalid:
             return False
         return bool(wanted) and all(self.blob(digest) for digest in wanted)
@@ -164,29 +176,32 @@ class ImageLayout:
     def publish(self, version: str, images: Sequence[Descriptor], notes: Mapping[str, str]) -> PublishedImage:
         """Makes these the image of their platforms. Those of other platforms stay, if they are of the same version.
 
-        Blobs of no image are deleted afterwards.
+        Images before stay under their tags, for edges that run them: a pod that moves to another node pulls what it
+        was installed with. Of these, the newest ``MOST_IMAGES`` are kept.
 
         Args:
             notes: architecture -> what ``has`` compares. It is no part of the image and of its digest.
         """
-        before = self._read()
-        if before is not None and before.image.version != version:
-            before = None
+        before = self._kept()
+        same = next((kept for kept in before[:1] if kept.image.version == version), None)
         platforms = [one.platform for one in images]
-        kept = [one for one in before.platforms if one.platform not in platforms] if before else []
+        others = [one for one in same.platforms if one.platform not in platforms] if same else []
         told = {_NOTE + architecture: note for architecture, note in notes.items()}
-        noted = {key: note for key, note in (before.notes if before else {}).items() if key.startswith(_NOTE)} | told
-        order = sorted([*kept, *images], key=lambda one: one.platform.architecture if one.platform else "")
+        noted = {key: note for key, note in (same.notes if same else {}).items() if key.startswith(_NOTE)} | told
+        order = sorted([*others, *images], key=lambda one: one.platform.architecture if one.platform else "")
         index = self.add_document(Index(manifests=order), INDEX_TYPE)
         outer = index.model_copy(update={"annotations": noted | {TAG: version}})
+        older = [kept.outer for kept in before if kept.image.digest != outer.digest]
         with self.work() as work:
             _write(Path(work) / "oci-layout", _MARK, self.folder)
-            _write(Path(work) / self._index.name, as_json(Index(manifests=[outer])), self.folder)
+            kept_index = Index(manifests=[outer, *older][:MOST_IMAGES])
+            _write(Path(work) / self._index.name, as_json(kept_index), self.folder)
         _synchronise(self.folder)
-        if (read := self._read()) is None:
+        now = self._kept()
+        if not now:
             raise _invalid("what has just been written cannot be read")
-        self._prune(read)
-        return read.image
+        self._prune(now)
+        return now[0].image
 
     def save(self, target: Path, reference: str) -> PublishedImage:
         """Writes the image as an archive that containerd, k3s, kind, k3d, podman and docker load.
@@ -197,40 +212,45 @@ class ImageLayout:
         Raises:
             NotFound: code ``agent_image_unset``: none has been built.
         """
-        if (read := self._read()) is None:
+        newest = next(iter(self._kept()), None)
+        if newest is None:
             raise NotFound("No image of the agent has been built here.", code="agent_image_unset")
-        index = self._path(read.image.digest)
-        outer = Descriptor(
-            media_type=INDEX_TYPE,
-            digest=read.image.digest,
-            size=index.stat().st_size,
-            annotations={TAG: read.image.version, _NAME: reference},
-        )
+        outer = newest.outer.model_copy(update={"annotations": {TAG: newest.image.version, _NAME: reference}})
         with self.work() as work:
             made = Path(work) / "archive"
             with tarfile.open(made, "w", format=tarfile.PAX_FORMAT) as archive:
                 _add(archive, "oci-layout", _MARK)
                 _add(archive, "index.json", as_json(Index(manifests=[outer])))
-                for digest in sorted({read.image.digest, *self._checked(read.platforms)}):
+                for digest in sorted({newest.image.digest, *self._checked(newest.platforms)}):
                     _add(archive, f"blobs/{digest.replace(':', '/')}", self._path(digest).read_bytes())
             shutil.move(made, target)
-        return read.image
+        return newest.image
 
-    def load(self, source: Path) -> PublishedImage:
+    def load(self, source: Path, *, version: str) -> PublishedImage:
         """Takes the images in an archive that ``save`` has written, each for its platform.
 
+        Args:
+            version: of Edgewright here; no other is taken.
+
         Raises:
-            Invalid: code ``image_invalid``: no such archive, too large, or a blob that does not have its digest.
+            Invalid: code ``image_invalid``: no such archive, too large, or a blob that does not have its digest;
+                ``image_of_other_version``.
         """
         with self.changing(), self.work() as work:
             extracted = ImageLayout(Path(work))
             _extract(source, extracted.folder)
-            read = extracted._read()
-            if read is None or not read.image.platforms:
+            found = next(iter(extracted._kept()), None)
+            if found is None or not found.image.platforms:
                 raise _invalid("it is not one that this command has made")
-            for digest in extracted._checked(read.platforms):
+            if found.image.version != version:
+                raise Invalid(
+                    f"The archive holds the agent of Edgewright {found.image.version}; this is {version}.",
+                    code="image_of_other_version",
+                    hint=f"Build it with Edgewright {version} on the other machine, too.",
+                )
+            for digest in extracted._checked(found.platforms):
                 self.take_blob(extracted._path(digest), digest)
-            return self.publish(read.image.version, read.platforms, {})
+            return self.publish(version, found.platforms, {})
 
     def _checked(self, images: Iterable[Descriptor]) -> list[str]:
         """The digests of all blobs of some images, each read and compared.
@@ -247,31 +267,41 @@ class ImageLayout:
                 digests.append(digest)
         return digests
 
-    def _read(self) -> _Read | None:
-        """What the files say; None if they are no image of ours."""
+    def _kept(self) -> Sequence[_KeptImage]:
+        """The images that the files name, the newest first; none if they are not ours."""
         try:
             state = self._index.stat()
         except FileNotFoundError:
-            return None
+            return ()
         key = (state.st_mtime_ns, state.st_ino)
         if self._state is None or self._state[0] != key:
             self._state = key, self._read_anew()
         return self._state[1]
 
-    def _read_anew(self) -> _Read | None:
+    def _read_anew(self) -> Sequence[_KeptImage]:
         try:
-            [outer] = Index.model_validate_json(self._index.read_bytes()).manifests
+            outer = Index.model_validate_json(self._index.read_bytes()).manifests
+        except (OSError, ValueError):
+            return ()
+        return [kept for kept in map(self._image, outer) if kept is not None]
+
+    def _image(self, outer: Descriptor) -> _KeptImage | None:
+        """What a line of ``index.json`` names; None if it is damaged."""
+        try:
             platforms = tuple(Index.model_validate_json(self._path(outer.digest).read_bytes()).manifests)
         except (OSError, ValueError):
             return None
-        notes = outer.annotations or {}
-        if not (version := notes.get(TAG)):
+        if not (version := (outer.annotations or {}).get(TAG)):
             return None
         names = tuple(f"{one.platform.os}/{one.platform.architecture}" for one in platforms if one.platform)
-        return _Read(PublishedImage(version=version, digest=outer.digest, platforms=names), platforms, notes)
+        return _KeptImage(PublishedImage(version=version, digest=outer.digest, platforms=names), outer, platforms)
 
-    def _prune(self, read: _Read) -> None:
-        needed = {read.image.digest, *(digest for image in read.platforms for digest in self._digests(image))}
+    def _prune(self, kept: Sequence[_KeptImage]) -> None:
+        """Deletes the blobs of no image."""
+        needed = {one.image.digest for one in kept}
+        for platform in (platform for one in kept for platform in one.platforms):
+            with suppress(Invalid):
+                needed.update(self._digests(platform))
         for path in (self.folder / "blobs" / "sha256").glob("*"):
             if f"sha256:{path.name}" not in needed:
                 with suppress(FileNotFoundError):

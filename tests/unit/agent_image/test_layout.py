@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from small_images import publish_small
 
-from edgewright.adapters.agent_image.layout import ImageLayout, Platform
+from edgewright.adapters.agent_image.layout import MOST_IMAGES, ImageLayout, Platform
 from edgewright.errors import Invalid, NotFound
 
 
@@ -58,12 +58,55 @@ def test_another_platform_joins_and_the_same_one_is_replaced(layout: ImageLayout
     publish_small(layout)
     both = publish_small(layout, architecture="arm64", content=b"of the other\n")
     assert both.platforms == ("linux/amd64", "linux/arm64")
-    before = blobs(layout)
     again = publish_small(layout, content=b"another\n")
     assert again.platforms == both.platforms
     assert again.tag != both.tag
-    assert layout.manifest(both.tag) is None
-    assert len(before) == len(blobs(layout))  # nothing of the image before is left
+    assert layout.published() == again
+
+
+def test_a_pod_that_moves_pulls_the_image_that_it_was_installed_with(layout: ImageLayout) -> None:
+    images = [publish_small(layout, version=f"1.{number}.0", content=f"{number}\n".encode()) for number in range(12)]
+    kept = images[-MOST_IMAGES:]
+    assert layout.tags() == [image.tag for image in reversed(kept)]
+    for image in kept:
+        index = layout.manifest(image.tag)
+        assert index is not None and index.digest == image.digest
+        [platform] = json.loads(index.content)["manifests"]
+        manifest = layout.manifest(platform["digest"])
+        assert manifest is not None
+        [layer] = json.loads(manifest.content)["layers"]
+        assert layout.blob(layer["digest"]) is not None
+    for image in images[:-MOST_IMAGES]:
+        assert layout.manifest(image.tag) is None
+        assert layout.blob(image.digest) is None  # nothing of it is left
+    assert len(blobs(layout)) == 3 * MOST_IMAGES + 1  # the configuration is the same in all
+
+
+def test_the_same_image_published_again_is_there_once(layout: ImageLayout) -> None:
+    first = publish_small(layout)
+    publish_small(layout, content=b"another\n")
+    assert publish_small(layout) == first
+    assert len(layout.tags()) == 2
+
+
+def test_a_damaged_image_before_hinders_nothing(layout: ImageLayout) -> None:
+    first = publish_small(layout)
+    newer = publish_small(layout, version="1.1.0", content=b"newer\n")
+    (layout.folder / "blobs" / "sha256" / first.digest.removeprefix("sha256:")).write_bytes(b"{")
+    assert ImageLayout(layout.folder).tags() == [newer.tag]
+    newest = publish_small(layout, version="1.2.0", content=b"newest\n")
+    assert newest.tag in layout.tags()
+
+
+def test_an_archive_of_another_version_is_refused(layout: ImageLayout, tmp_path: Path) -> None:
+    source = ImageLayout(tmp_path / "source")
+    publish_small(source, version="0.9.0", architecture="arm64")
+    source.save(tmp_path / "archive", "centre/edgewright/agent:1")
+    before = publish_small(layout)
+    with pytest.raises(Invalid) as raised:
+        layout.load(tmp_path / "archive", version="1.0.0")
+    assert raised.value.code == "image_of_other_version"
+    assert layout.published() == before
 
 
 def test_a_new_version_leaves_no_platform_of_the_old_one(layout: ImageLayout) -> None:
@@ -80,7 +123,7 @@ def test_what_it_was_built_from_is_remembered_and_is_no_part_of_its_name(layout:
     assert not layout.has("1.0.1", here, b"small\n".hex())
     elsewhere = ImageLayout(tmp_path / "elsewhere")
     layout.save(tmp_path / "archive", "centre/edgewright/agent:1")
-    assert elsewhere.load(tmp_path / "archive") == image
+    assert elsewhere.load(tmp_path / "archive", version="1.0.0") == image
     assert not elsewhere.has("1.0.0", here, b"small\n".hex())
 
 
@@ -169,7 +212,7 @@ def test_an_archive_that_is_not_what_it_says_changes_nothing(
     before = publish_small(layout)
     path = archive_of(tmp_path / "damaged", damaged(members_of(tmp_path / "archive")))
     with pytest.raises(Invalid) as raised:
-        layout.load(path)
+        layout.load(path, version="1.0.0")
     assert raised.value.code == "image_invalid"
     assert layout.published() == before
 
@@ -179,7 +222,10 @@ def test_names_that_lead_out_of_an_archive_are_not_followed(layout: ImageLayout,
     image = publish_small(source)
     source.save(tmp_path / "archive", "centre/edgewright/agent:1")
     hostile = {"../outside": b"x", "/tmp/outside": b"x", "blobs/sha256/../../../outside": b"x", "other": b"x"}
-    assert layout.load(archive_of(tmp_path / "hostile", members_of(tmp_path / "archive") | hostile)) == image
+    assert (
+        layout.load(archive_of(tmp_path / "hostile", members_of(tmp_path / "archive") | hostile), version="1.0.0")
+        == image
+    )
     assert not list(tmp_path.rglob("outside"))
     assert not (layout.folder / "other").exists()
 
@@ -187,5 +233,5 @@ def test_names_that_lead_out_of_an_archive_are_not_followed(layout: ImageLayout,
 def test_what_is_no_archive_is_named(layout: ImageLayout, tmp_path: Path) -> None:
     (tmp_path / "text").write_text("no archive")
     with pytest.raises(Invalid) as raised:
-        layout.load(tmp_path / "text")
+        layout.load(tmp_path / "text", version="1.0.0")
     assert raised.value.code == "image_invalid"
