@@ -53,7 +53,7 @@ class AgentImages(Protocol):
         """The image, or None if none has been built."""
 
     def tags(self) -> Sequence[str]:
-        """Of that image and of those before it that edges may run, the newest first."""
+        """The tags of that image and of those before it that edges may run, the newest first."""
 
     def manifest(self, reference: str) -> StoredManifest | None:
         """What a tag or a digest names; None if it names no manifest of the image."""
