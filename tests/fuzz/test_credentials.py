@@ -35,6 +35,8 @@ def fill(path: str, victim: UUID) -> str:
         "service": "git-upload-pack",
         "namespace": "default",
         "key": "password",
+        "chart": "edge-cluster",
+        "template": "edge-cluster",
         "klass": uuid4(),
         "token_id": "0" * 16,
         "service_uuid": SERVICE_GIT,

@@ -6,6 +6,7 @@ from typing import Any
 import httpx
 import pytest
 import schemathesis
+import yaml
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from live_gateway import LiveGateway, Population
@@ -21,6 +22,14 @@ ELSEWHERE = {("GET", "/v1/events")} | {
 }
 """A stream that never ends, and Git's own protocol: tests/fuzz/test_hostile_bytes.py speaks that."""
 HOSTILE = ("..", "../../etc/passwd", "%2e%2e%2f", "$(reboot)", "a;b", "`id`", "a\nb", "\0", "ß" * 300, "-rf", "'\"")
+
+
+@schemathesis.deserializer("text/yaml", "text/x-yaml", "text/vnd.yaml", "application/x-yaml", "application/yaml")
+def manifests(_: schemathesis.DeserializationContext, response: schemathesis.Response) -> str:
+    """Manifests: a stream of YAML documents, of which the document can only say that it is a text."""
+    text = response.content.decode()
+    assert all(one is None or "kind" in one for one in yaml.safe_load_all(text))
+    return text
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +49,8 @@ def from_the_population(population: Population) -> dict[str, list[str]]:
         "namespace": ["default", *HOSTILE],
         "key": ["password", *HOSTILE],
         "service": ["git-upload-pack", "git-receive-pack", *HOSTILE],
+        "chart": ["edge-cluster", "press", *HOSTILE],
+        "template": ["edge-cluster", "press", *HOSTILE],
     }
 
 
