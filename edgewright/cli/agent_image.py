@@ -102,9 +102,8 @@ class BackgroundBuild:
 
     def start(self) -> None:
         """Begins. What is there already is found in a second."""
-        variables = {name: value for name, value in os.environ.items() if name != "EDGEWRIGHT_EXTERNAL_URL"}
-        variables["EDGEWRIGHT_EXTERNAL_URL"] = self._settings.effective_external_url
-        variables["EDGEWRIGHT_HOME"] = str(self._settings.home)
+        own = {"EDGEWRIGHT_EXTERNAL_URL": self._settings.effective_external_url}
+        variables = {**os.environ, **own, "EDGEWRIGHT_HOME": str(self._settings.home)}
         nice = [shutil.which("nice") or "nice"]
         self._process = subprocess.Popen(
             [*nice, sys.executable, "-P", "-c", _ENTRY, "agent-image", "build"],
