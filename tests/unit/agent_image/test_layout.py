@@ -235,3 +235,12 @@ def test_what_is_no_archive_is_named(layout: ImageLayout, tmp_path: Path) -> Non
     with pytest.raises(Invalid) as raised:
         layout.load(tmp_path / "text", version="1.0.0")
     assert raised.value.code == "image_invalid"
+
+
+def test_a_build_killed_before_its_index_leaves_the_image_before_in_service(layout: ImageLayout) -> None:
+    before = publish_small(layout)
+    orphan = layout.add_document(Platform(architecture="killed"), "application/octet-stream")
+    assert layout.published() == before
+    publish_small(layout, content=b"the next\n")
+    assert layout.blob(orphan.digest) is None
+    assert before.tag in layout.tags()
