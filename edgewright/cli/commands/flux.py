@@ -10,6 +10,7 @@ from edgewright.cli.client import connect
 from edgewright.cli.commands.listing import form_of, show_document
 from edgewright.cli.commands.options import AsJson, Form, Output, example
 from edgewright.cli.commands.screen import Document, moment, say, show_facts
+from edgewright.cli.commands.upgrade import upgrade_flux
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.cli.flux_releases import LARGEST_BYTES, RELEASES, fetch_release, version_of
 
@@ -91,3 +92,6 @@ def _show(document: Document, form: Form) -> None:
         *(("image", image) for image in document["images"]),
     ]
     show_facts(facts, fold=form is not Form.WIDE)
+
+
+app.command("upgrade", epilog=example("flux upgrade --all --version v2.7.3"))(upgrade_flux)
