@@ -259,6 +259,14 @@ class EdgeStatus(Said):
         dict[str, StrictStr] | None,
         Field(description="Programs on the edge and their versions."),
     ] = None
+    flux_is_ours: Annotated[
+        StrictBool | None,
+        Field(description="Whether a bootstrap line has installed the Flux on the edge. Absent: not known."),
+    ] = None
+    anchor: Annotated[
+        StrictStr | None,
+        Field(description="UID of the ClusterRole that owns what bootstrap has installed. Absent: not known."),
+    ] = None
     omitted: Annotated[
         dict[str, StrictInt],
         Field(
