@@ -77,6 +77,7 @@ def cluster_body(
         conditions=[_with_lack(each, lack) for each in shown.conditions] if shown else [],
         steps=list(shown.steps) if shown else [],
         hosts=_hosts(row),
+        versions=dict((row.edge_status.versions if row.edge_status else None) or {}),
         certificate=Certificate(**row.certificate.model_dump()) if row.certificate else None,
         certificate_proposed=CertificateProposed(**row.proposed.model_dump()) if row.proposed else None,
         revisions=Revisions(desired=shown.desired_revision if shown else None, observed=row.observed_revision),

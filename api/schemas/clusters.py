@@ -134,7 +134,11 @@ class Links(Answer):
 
 
 class ClusterBody(Answer):
-    """Everything about one cluster. ``as_of``: when its workflow last published; null: not yet."""
+    """Everything about one cluster.
+
+    ``as_of``: when its workflow last published; null: not yet. ``versions``: of programs on the edge, as its agent
+    reports them.
+    """
 
     uuid: UUID
     name: str
@@ -157,6 +161,7 @@ class ClusterBody(Answer):
     conditions: list[Condition]
     steps: list[StepRecord]
     hosts: list[dict[str, Any]]
+    versions: dict[str, str] = Field(default_factory=dict)
     certificate: Certificate | None
     certificate_proposed: CertificateProposed | None = None
     revisions: Revisions

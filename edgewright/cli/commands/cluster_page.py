@@ -52,6 +52,7 @@ def page_lines(document: Document, *, form: Form, room: int | None) -> list[Text
 def _facts(document: Document) -> list[tuple[str, str]]:
     certificate, lease, deletion = document["certificate"], document["lease"], document["deletion"]
     pause = document["pause"]
+    versions = document.get("versions", {})
     return [
         ("name", document["name"]),
         ("uuid", document["uuid"]),
@@ -68,6 +69,9 @@ def _facts(document: Document) -> list[tuple[str, str]]:
         ("generation", str(document["generation"])),
         ("last heard", _heard(lease) or "never"),
         ("lease", f"{lease['state']}, until {moment(lease['expires_at'])}" if lease["expires_at"] else ""),
+        ("agent", versions.get("agent", "")),
+        ("flux", versions.get("flux", "")),
+        ("kubernetes", versions.get("kubernetes", "")),
         ("check-in", spoken_check_in(document) if document.get("check_in") else ""),
         ("reaches", _reach(document["reach"]) if document.get("reach") else ""),
         ("certificate", _certificate(certificate) if certificate else "none"),

@@ -39,7 +39,7 @@ _TO = Column("to", lambda item: str(item["version"]), long=True)
 _STATE = Column("state", lambda item: str(item["state"]), style=_alarm_of_state)
 _REASON = Column("reason", lambda item: str(item["reason"]))
 _UPGRADES = Listing(
-    columns=(_NAME, _COMPONENT, _FROM, _TO, _STATE, Column("since", lambda item: ago(_latest(item))), _REASON),
+    columns=(_NAME, _COMPONENT, _TO, _STATE, Column("since", lambda item: ago(_latest(item))), _REASON),
     wide=(
         _NAME,
         _COMPONENT,

@@ -74,3 +74,10 @@ def edgewright(
 def terminal(edgewright: CommandLine) -> Terminal:
     """The same administrator at a terminal."""
     return Terminal(edgewright.environment)
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever waits for upgrades looks again at once."""
+    monkeypatch.setattr("edgewright.cli.commands.upgrading.FIRST_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr("edgewright.cli.commands.upgrading.LONGEST_PAUSE_SECONDS", 0.005)

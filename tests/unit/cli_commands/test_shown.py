@@ -143,6 +143,7 @@ def cluster() -> dict[str, Any]:
             | {"hint": "Make some room.", "finished_at": None, "next_at": before(minutes=-5)},
         ],
         "hosts": [{"hostname": "press-1"}, {"hostname": "press-2"}],
+        "versions": {"agent": "0.3.0", "agent-image": "example.com/agent:0.3.0", "flux": "v2.7.3"},
         "certificate": {"fingerprint": DIGEST, "not_before": before(days=9), "not_after": before(days=-3600)}
         | {"taken_at": before(days=9)},
         "revisions": {"desired": "d854a4fd41f4f7ab04183e65b9a82be4441c1e60", "observed": None},
@@ -238,6 +239,23 @@ def flux() -> dict[str, Any]:
     }
 
 
+def upgrades() -> dict[str, Any]:
+    agent: dict[str, Any] = {"cluster": CLUSTER, "name": "press-shop", "component": "agent", "version": "0.4.0"}
+    agent |= {"before": "0.3.0", "state": "done", "since": before(hours=2), "ended_at": before(hours=1), "reason": ""}
+    nothing = "Nothing has proven 0.4.0 within 15 minutes. Flux says: the image cannot be pulled."
+    refused = "Nothing has proven v2.7.3 within 15 minutes. Flux says: the kind has a version that is stored."
+    return {
+        "items": [
+            {**agent, "name": "ship-in-the-north-sea", "state": "under_way", "ended_at": None} | {"before": None},
+            {**agent, "name": "weld-shop", "component": "flux", "state": "failed", "reason": refused}
+            | {"before": "v2.7.0", "version": "v2.7.3"},
+            {**agent, "name": "paint-shop", "state": "fell_back", "reason": nothing},
+            {**agent, "version": "0.4.0-1f2e3d4c5b6a", "before": "0.3.0-9a8b7c6d5e4f"},
+        ],
+        "next": None,
+    }
+
+
 ANSWERS = {
     "/v1/cluster": clusters,
     "/v1/cluster/{uuid}": cluster,
@@ -246,6 +264,7 @@ ANSWERS = {
     "/v1/token": tokens,
     "/v1/webhook": webhook,
     "/v1/flux": flux,
+    "/v1/upgrade": upgrades,
 }
 LISTS = (
     ("cluster", "list"),
@@ -255,6 +274,7 @@ LISTS = (
     ("token", "list"),
     ("webhook", "show"),
     ("flux", "show"),
+    ("upgrade", "list"),
 )
 
 
