@@ -52,6 +52,21 @@ class Change:
 
 
 @dataclass(frozen=True)
+class Excerpt:
+    """Some fields of an entry whose body is large.
+
+    Args:
+        position: place in the change feed of the write that made this revision.
+        texts: one for each field that was asked for, in that order; empty where there is no text.
+    """
+
+    object: UUID
+    position: int
+    modified_at: datetime
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class NewEntry:
     """An entry that has to exist from the first start. ``klass``: class of the object, if it is new."""
 
@@ -85,6 +100,9 @@ class ConfigStore(Protocol):
 
         The bodies are JSON text: to read many of them takes long, and is not for an event loop.
         """
+
+    async def excerpts(self, app: UUID, fields: Sequence[str]) -> Sequence[Excerpt]:
+        """Some fields of every entry of an Application, by object; the rest of the bodies stays in the database."""
 
     async def objects(self, app: UUID) -> Sequence[UUID]:
         """The objects that have an entry for an Application, sorted."""

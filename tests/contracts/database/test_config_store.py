@@ -318,6 +318,20 @@ async def test_bodies_of_an_application_come_page_by_page(store: Store) -> None:
     assert found == [(object_, {"of": str(object_)}) for object_ in made]
 
 
+async def test_excerpts_of_an_application_leave_the_rest_of_the_bodies_behind(store: Store) -> None:
+    made = sorted([await an_object(store) for _ in range(2)])
+    bodies = [{"name": 'Wärme "✓"', "number": 1, "large": "x" * 100_000}, {"n": {"name": "inside"}, "at.all": "y"}]
+    written = [
+        await store.config.put(FREE_APP, object_, body, actor=ACTOR)
+        for object_, body in zip(made, bodies, strict=True)
+    ]
+    await store.config.put(uuid4(), made[0], {"name": "of another Application"}, actor=ACTOR)
+    found = await store.config.excerpts(FREE_APP, ["name", "at.all"])
+    assert [(each.object, each.texts) for each in found] == [(made[0], ('Wärme "✓"', "")), (made[1], ("", "y"))]
+    assert [each.modified_at for each in found] == [entry.modified_at for entry in written]
+    assert await store.config.excerpts(uuid4(), ["name"]) == []
+
+
 async def test_objects_of_an_application_are_listed_in_order(store: Store) -> None:
     made = [await an_object(store) for _ in range(3)]
     for object_ in made:

@@ -27,7 +27,7 @@ from edgewright.domain.configuration_news import changed_parts, names_of, senten
 from edgewright.domain.events import EventKind
 from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION, APP_CLUSTER_SETTINGS, APPLICATIONS
 from edgewright.errors import NotFound, Refused
-from edgewright.ports.config_store import ALWAYS, Change, Entry, NewEntry, Precondition
+from edgewright.ports.config_store import ALWAYS, Change, Entry, Excerpt, NewEntry, Precondition
 
 OF_THE_REGISTRY = frozenset({APP_CLUSTER_CONFIGURATION, APP_CLUSTER_SETTINGS})
 """Applications whose entries change a cluster; only ``ClusterWishes`` and ``ClusterSteps`` write them."""
@@ -58,6 +58,17 @@ class SqlConfigStore:
     async def objects(self, app: UUID) -> Sequence[UUID]:
         async with self._database.read(long=True) as connection:
             return sorted(await connection.scalars(select(entries.c.object).where(entries.c.app == app)))
+
+    async def excerpts(self, app: UUID, fields: Sequence[str]) -> Sequence[Excerpt]:
+        texts = [entries.c.body[field].as_string() for field in fields]
+        mine = [entries.c.object, entries.c.position, entries.c.modified_at]
+        wanted = select(*mine, *texts).where(entries.c.app == app)
+        async with self._database.read(long=True) as connection:
+            rows: Iterable[Sequence[Any]] = await connection.execute(wanted.order_by(entries.c.object))
+            return [
+                Excerpt(object_, position, modified_at, tuple(text or "" for text in found))
+                for object_, position, modified_at, *found in rows
+            ]
 
     async def bodies(self, app: UUID, *, after: UUID | None, limit: int) -> Sequence[tuple[UUID, str]]:
         mine = select(entries.c.object, cast(entries.c.body, Text).label("body")).where(entries.c.app == app)
