@@ -29,6 +29,7 @@ from edgewright.cli.commands import (
     context,
     fleet_views,
     flux,
+    repository,
     secret,
     template,
     token,
@@ -120,6 +121,12 @@ app.add_typer(
     template.app,
     name="template",
     help="Helm chart templates: which chart and values clusters get.",
+    rich_help_panel=_GATEWAY,
+)
+app.add_typer(
+    repository.app,
+    name="repository",
+    help="Git repositories that you push to and every edge reads.",
     rich_help_panel=_GATEWAY,
 )
 app.add_typer(flux.app, name="flux", help="Manage the Flux that edges get.", rich_help_panel=_GATEWAY)

@@ -13,7 +13,7 @@ from command_line import CommandLine
 
 from edgewright.cli.main import app, command_tree
 
-GROUPS = ("chart", "cluster", "context", "secret", "template", "token")
+GROUPS = ("chart", "cluster", "context", "repository", "secret", "template", "token")
 ALONE = ("login", "logout", "api", "completion", "git-credential")
 HEAVY = (
     "api",
@@ -60,6 +60,7 @@ def test_every_command_of_the_contract_is_there() -> None:
     steering = {"accept", "reject", "certificate", "rotate", "revoke", "check-in", "pause", "resume", "retry", "skip"}
     assert found == {
         "chart": {"list", "push", "remove"},
+        "repository": {"create", "list", "remove"},
         "template": {"list", "show", "put", "remove"},
         "cluster": life | sight | steering,
         "secret": {"put", "tls", "registry", "label", "annotate", "delete", "list", "reseal"},
