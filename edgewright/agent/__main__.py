@@ -60,6 +60,7 @@ async def run(settings: AgentSettings) -> None:
             look_seconds=settings.look_seconds,
             clock=clock,
             chance=chance,
+            image=settings.image,
             unopened=lambda: keys.unopened,
         )
         keys = KeyCheck(
