@@ -69,6 +69,7 @@ EXAMPLES = {
     "EDGEWRIGHT_AGENT_NAMESPACE": "edgewright-agent",
     "EDGEWRIGHT_AGENT_SEALING_URL": "http://sealed-secrets.sealing.svc:8080",
     "EDGEWRIGHT_AGENT_LOOK_SECONDS": "60",
+    "EDGEWRIGHT_AGENT_RUNS": "registry.example.com/edgewright:1.2.3",
 }
 """Values that are not the defaults, by variable. A test has the models read them all."""
 INTRODUCTION = f"""\

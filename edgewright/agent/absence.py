@@ -13,7 +13,7 @@ from edgewright.agent.applied import LOOKS, Unlisted
 from edgewright.agent.attachment import CLUSTER_LABEL
 from edgewright.agent.lacks import NODES, SEALED_SECRETS, Unknown
 from edgewright.agent.observation import OWN_SOURCE, Fetched, Kustomized, Released
-from edgewright.agent.passwords import SECRET_OF, HeldSecret
+from edgewright.agent.passwords import AGENT, SECRET_OF, HeldSecret
 from edgewright.agent.timing import Clock
 from edgewright.errors import EdgewrightError, Forbidden, Unauthenticated
 
@@ -60,6 +60,8 @@ class Absence:
         self._refused: dict[str, int] = {}
         self._rights: dict[str, str] = {}
         self._changes_due = -math.inf
+        self.anchor: str | None = None
+        """UID of what owns all that bootstrap has installed; None: nothing does, or it was not seen yet."""
 
     def answered(self, what: str, trouble: EdgewrightError | None = None, *, verb: str = "list") -> None:
         """Takes note of how a look at something went. Only a refusal says that a right is missing.
@@ -147,7 +149,10 @@ class Absence:
             except EdgewrightError as trouble:
                 self.answered(what, trouble, verb="get")
                 continue
-            self._note(f"{SECRET_KIND} {name}", is_there=self._is_ours(held))
+            is_ours = self._is_ours(held)
+            self._note(f"{SECRET_KIND} {name}", is_there=is_ours)
+            if held is not None and is_ours and name == SECRET_OF[AGENT]:
+                self.anchor = held.anchor
             if asks_rights or self._is_refused(what):
                 await self._look_at_right(name, what)
         if asks_rights:

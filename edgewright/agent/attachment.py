@@ -11,6 +11,10 @@ from edgewright.errors import Stalled
 
 CLUSTER_LABEL = "edgewright.dev/cluster"
 """The label of everything that belongs to a managed cluster; its UUID."""
+PART_LABEL, BOOTSTRAP = "edgewright.dev/part-of", "bootstrap"
+"""The label of what bootstrap has installed, and its value."""
+ANCHOR = "edgewright-anchor"
+"""ClusterRole that owns all of that."""
 SECRET = "edgewright-agent"  # noqa: S105 - the name of an object
 URL, AUTHORITY, FORMER = "url", "ca.crt", "centre.former"
 """Keys of the Secret: how the centre is reached, and how it was before (JSON, see ``where.read_door``)."""

@@ -16,7 +16,7 @@ from collections.abc import Awaitable, Callable
 from random import Random, SystemRandom
 from typing import Any, Protocol
 
-from edgewright.agent.attachment import CLUSTER_LABEL, SECRET, Attachment, read_attachment
+from edgewright.agent.attachment import ANCHOR, CLUSTER_LABEL, SECRET, Attachment, read_attachment
 from edgewright.agent.centre import Centre
 from edgewright.agent.cluster_objects import ANCHORS, ClusterObjects, Found
 from edgewright.agent.detach_order import ReceivedDetachOrder
@@ -30,7 +30,6 @@ from edgewright.agent.timing import Clock, RealClock
 from edgewright.agent.transitions import Transitions
 from edgewright.errors import Conflict, EdgewrightError, Stalled, Unauthenticated, Waiting
 
-ANCHOR = "edgewright-anchor"
 GOODBYE = "edgewright.dev/goodbye"
 """Annotation of the anchor: all but the anchor is gone, and the centre is being told, as this generation."""
 LONGEST_WAIT = 60.0

@@ -20,7 +20,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
-from edgewright.agent.attachment import CLUSTER_LABEL
+from edgewright.agent.attachment import BOOTSTRAP, CLUSTER_LABEL, PART_LABEL
 from edgewright.agent.cluster_objects import DEFINITIONS, DEPLOYMENTS, GRANTS, NAMESPACES, Found, Kind, of_group
 from edgewright.agent.detach_order import KEEP, ReceivedDetachOrder
 from edgewright.agent.observation import OWN_SOURCE
@@ -29,8 +29,6 @@ from edgewright.agent.timing import Clock
 from edgewright.errors import Stalled, Waiting
 
 GENERATION_LABEL = "edgewright.dev/generation"
-PART_LABEL = "edgewright.dev/part-of"
-BOOTSTRAP = "bootstrap"
 PRUNE_ANNOTATION = "kustomize.toolkit.fluxcd.io/prune"
 """Bootstrap disables it on the namespaces that it makes."""
 FLUX_GROUPS = ".toolkit.fluxcd.io"

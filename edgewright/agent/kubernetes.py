@@ -17,10 +17,12 @@ from lightkube.generic_resource import (
     create_namespaced_resource,
 )
 from lightkube.models.authorization_v1 import ResourceAttributes, SelfSubjectAccessReviewSpec
+from lightkube.models.meta_v1 import OwnerReference
 from lightkube.resources.authorization_v1 import SelfSubjectAccessReview
 from lightkube.resources.core_v1 import Namespace, Node, Secret
 from lightkube.types import PatchType
 
+from edgewright.agent.attachment import ANCHOR
 from edgewright.agent.flux_conditions import FluxCondition
 from edgewright.agent.objects import (
     FETCH_ANNOTATION,
@@ -361,7 +363,12 @@ def _held(found: Secret) -> HeldSecret:
         labels=dict(metadata.labels or {}),
         version=metadata.resourceVersion or "",
         created=metadata.creationTimestamp,
+        anchor=next((each.uid for each in metadata.ownerReferences or () if _is_anchor(each)), None),
     )
+
+
+def _is_anchor(owner: OwnerReference) -> bool:
+    return (owner.kind, owner.name) == ("ClusterRole", ANCHOR)
 
 
 def trouble_of(error: Exception, where: str) -> EdgewrightError:

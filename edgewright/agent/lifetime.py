@@ -1,6 +1,7 @@
 """How the agent and the detacher run: on the settings of their environment, until SIGTERM or SIGINT.
 
-Meanwhile they say to whoever looks that they turn: the liveness probe of their pod looks how old a file is.
+Two files tell the probes of a pod how its program is: one is touched as long as the program turns, the other is made
+once the centre has answered the agent.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from pathlib import Path
 
 import structlog
@@ -22,6 +24,8 @@ from edgewright.logs import configure_logs
 
 ALIVE = Path("/run/edgewright/alive")
 """In a folder that only the pod has: elsewhere nobody looks, and nothing is written."""
+ANSWERED = ALIVE.with_name("answered")
+"""Beside it."""
 TOUCH_SECONDS = 30.0
 
 Run = Callable[[AgentSettings], Awaitable[None]]
@@ -78,6 +82,33 @@ async def keep_alive(file: Path = ALIVE, seconds: float = TOUCH_SECONDS) -> None
         except OSError as trouble:
             matter.trouble("unwritable", detail=f"{file} cannot be written ({type(trouble).__name__}).")
         await asyncio.sleep(seconds)
+
+
+class ReadinessFile:
+    """Tells the readiness probe that the centre has answered this process.
+
+    It goes on telling so: a centre that is away for a while is no reason to replace an agent.
+    """
+
+    def __init__(self, file: Path = ANSWERED) -> None:
+        self._file = file
+        self._matter = Transitions("readiness")
+        self._is_told = not file.parent.is_dir()  # elsewhere nobody looks
+        with suppress(OSError):
+            file.unlink(missing_ok=True)  # of the process before, in the same pod
+
+    def tell(self) -> None:
+        """The centre has answered."""
+        if self._is_told:
+            return
+        try:
+            touch(self._file)
+        except OSError as trouble:
+            detail = f"{self._file} cannot be written ({type(trouble).__name__})."
+            self._matter.trouble("unwritable", detail=detail)
+        else:
+            self._is_told = True
+            self._matter.well("told")
 
 
 def touch(file: Path) -> None:

@@ -221,6 +221,8 @@ class Observation:
         revision: that all which drives this cluster has applied.
         certificate: of sealed-secrets, PEM.
         versions: program → version.
+        flux_is_ours: bootstrap has installed Flux; None: there is none, or that cannot be seen.
+        anchor: UID of what owns all that bootstrap has installed.
         openings: of what the centre has sealed, by namespace and name.
         missing: what drives the edge and is not there, ``KIND NAME``.
         unknown: what the agent lacks a right to: of that, what was seen last is not told as if it were so now.
@@ -243,6 +245,8 @@ class Observation:
     silent: tuple[str, ...] = ()
     unopened: tuple[Unopened, ...] | None = None
     namespaces: tuple[str, ...] | None = None
+    flux_is_ours: bool | None = None
+    anchor: str | None = None
 
     @property
     def is_whole(self) -> bool:
@@ -270,6 +274,8 @@ class Observation:
             "observed_revision": self.known_revision,
             "flux": self._flux(),
             "versions": None if self.versions is None else dict(self.versions),
+            "flux_is_ours": self.flux_is_ours,
+            "anchor": self.anchor,
             "secrets": self._secrets(),
             **lacks_json(self.missing, self.unknown, self.silent, self.unopened),
             "namespaces": None if self.namespaces is None else list(self.namespaces),

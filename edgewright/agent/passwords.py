@@ -35,12 +35,14 @@ class HeldSecret:
         labels: of the object.
         version: a change names it, and is refused if the object is another by then.
         created: when, by the API server's clock; None: it does not say.
+        anchor: UID of the anchor that owns it; None: none does.
     """
 
     data: Mapping[str, str] = field(repr=False)
     labels: Mapping[str, str]
     version: str
     created: datetime | None = None
+    anchor: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,6 +77,7 @@ class Reporter:
         moving: to where the centre wants to be reached.
         fetching: of what the centre wants fetched.
         reseal: is told the Secrets that the centre wants to have re-sealed, and whom to hand them in to.
+        answered: is called whenever the centre has answered a heartbeat.
     """
 
     def __init__(
@@ -93,9 +94,11 @@ class Reporter:
         clock: Clock,
         chance: Random,
         reseal: Callable[[Sequence[str], CentreCalls], None] = lambda _secrets, _centre: None,
+        answered: Callable[[], None] = lambda: None,
     ) -> None:
         self._centre = centre
         self._reseal = reseal
+        self._answered = answered
         self._watch = watch
         self._attachment = attachment
         self._connect = connect
@@ -178,6 +181,7 @@ class Reporter:
                 return self._backoff.after_failure(_asked_by(trouble))
             answer = heard
         self._backoff.reset()
+        self._answered()
         self._nonces.answered()
         self._interval = max(SHORTEST_INTERVAL, answer.interval)
         self._check_in.told(answer.check_in, self._clock.monotonic())

@@ -10,11 +10,14 @@ NAMESPACE = "EDGEWRIGHT_AGENT_NAMESPACE"
 SEALING = "EDGEWRIGHT_AGENT_SEALING_URL"
 LOOK = "EDGEWRIGHT_AGENT_LOOK_SECONDS"
 LOG_LEVEL = "EDGEWRIGHT_LOG_LEVEL"
-VARIABLES = (NAMESPACE, SEALING, LOOK, LOG_LEVEL)
+RUNS = "EDGEWRIGHT_AGENT_RUNS"
+VARIABLES = (NAMESPACE, SEALING, LOOK, LOG_LEVEL, RUNS)
 SEALING_URL = "http://sealed-secrets-controller.kube-system.svc:8080"
 """Where kubeseal looks for the sealed-secrets controller, too."""
 LOOK_SECONDS = 15.0
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
+LONGEST_IMAGE = 600
+"""Characters; a reference with a name, a tag and a digest has at most some 500."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,12 +29,14 @@ class AgentSettings:
         sealing_url: base URL of the sealed-secrets controller (``EDGEWRIGHT_AGENT_SEALING_URL``).
         look_seconds: seconds between two looks at the Kubernetes cluster (``EDGEWRIGHT_AGENT_LOOK_SECONDS``).
         log_level: least severity of what is logged (``EDGEWRIGHT_LOG_LEVEL``): DEBUG, INFO, WARNING or ERROR.
+        image: image that it runs from (``EDGEWRIGHT_AGENT_RUNS``), as the manifest says; reported to the centre.
     """
 
     namespace: str | None = None
     sealing_url: str = SEALING_URL
     look_seconds: float = LOOK_SECONDS
     log_level: str = "INFO"
+    image: str | None = None
 
 
 def read_settings(environment: Mapping[str, str]) -> AgentSettings:
@@ -46,11 +51,13 @@ def read_settings(environment: Mapping[str, str]) -> AgentSettings:
     sealing = environment.get(SEALING) or SEALING_URL
     if not is_base_url(sealing):
         raise Invalid(f"{SEALING} must be an http(s) URL without user name and query.", where=SEALING)
+    image = environment.get(RUNS) or ""
     return AgentSettings(
         namespace=environment.get(NAMESPACE) or None,
         sealing_url=sealing.rstrip("/"),
         look_seconds=_seconds(environment.get(LOOK) or LOOK_SECONDS),
         log_level=level,
+        image=image if 0 < len(image) <= LONGEST_IMAGE else None,
     )
 
 

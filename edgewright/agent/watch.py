@@ -7,12 +7,12 @@ from dataclasses import replace
 from random import Random
 from typing import Any, Protocol, TypeVar
 
-from edgewright import __version__
 from edgewright.agent.absence import Absence
 from edgewright.agent.lacks import KUSTOMIZATIONS, NODES, RELEASES, SEALED_SECRETS, SOURCES, Unopened
 from edgewright.agent.observation import MOST_NAMESPACES, Fetched, Host, Kustomized, Observation, Released
 from edgewright.agent.opening import Opening, Stage
 from edgewright.agent.passwords import HeldSecret
+from edgewright.agent.programs import EdgePrograms
 from edgewright.agent.silence import FluxSilence
 from edgewright.agent.timing import Clock
 from edgewright.agent.transitions import Transitions
@@ -21,9 +21,6 @@ from edgewright.errors import EdgewrightError
 LOOK_JITTER = 0.1
 HURRIED_SECONDS, HURRIED_LOOK = 60.0, 2.0
 """So long after Flux was asked for something, looks come so often, in seconds, until it has applied that."""
-VERSION_SECONDS = 3600.0
-"""The API server is asked for its version so rarely: it changes by an upgrade only."""
-
 OPENINGS_SECONDS = 60.0
 """SealedSecrets are many and large: they are looked at when Flux has applied something, while one waits for its
 controller, while a refusal is new, and else so rarely."""
@@ -74,6 +71,7 @@ class Watch:
         namespace: of Flux's objects.
         cluster: UUID, as the centre knows it.
         look_seconds: between two looks.
+        image: that the agent runs from; None: nobody has said.
         unopened: values that no key of the edge opens, as known now; None: not tried yet.
     """
 
@@ -87,6 +85,7 @@ class Watch:
         look_seconds: float,
         clock: Clock,
         chance: Random,
+        image: str | None = None,
         unopened: Callable[[], tuple[Unopened, ...] | None] = lambda: None,
     ) -> None:
         self._edge = edge
@@ -106,14 +105,14 @@ class Watch:
                 "flux_releases",
                 "sealed_secrets",
                 "opened_secrets",
-                "version",
             )
         }
-        self._version_due, self._openings_due = -math.inf, -math.inf
+        self._openings_due = -math.inf
         self._refused: frozenset[str] = frozenset()
         self._refused_lately_until = -math.inf
         self._unopened = unopened
         self.absence = Absence(edge, namespace=namespace, cluster=cluster, clock=clock)
+        self._programs = EdgePrograms(edge, cluster=cluster, image=image, clock=clock)
         self._silence = FluxSilence(look_seconds=look_seconds, clock=clock)
         self._hurried_until = -math.inf
         self._expected = ""
@@ -165,14 +164,18 @@ class Watch:
         certificate = await self._ask("sealed_secrets", self._certificate())
         if certificate is not None:
             seen = replace(seen, certificate=certificate)
-        kubernetes = await self._version()
-        if kubernetes is not None:
-            seen = replace(seen, versions={"agent": __version__, "kubernetes": kubernetes})
+        await self._programs.look()
         await self.absence.look(sources, found, releases)
         self._silence.look(sources, found, is_young=self.absence.is_young)
-        absence, silent = self.absence, self._silence.silent
         seen = replace(
-            seen, missing=absence.missing, unknown=absence.unknown, silent=silent, unopened=self._unopened()
+            seen,
+            versions=self._programs.versions,
+            flux_is_ours=self._programs.flux_is_ours,
+            anchor=self.absence.anchor,
+            missing=self.absence.missing,
+            unknown=self.absence.unknown,
+            silent=self._silence.silent,
+            unopened=self._unopened(),
         )
         if seen != self.seen:
             self.seen = seen
@@ -203,14 +206,6 @@ class Watch:
         if refused - self._refused:
             self._refused_lately_until = self._clock.monotonic() + NEW_REFUSAL_SECONDS
         self._refused = refused
-
-    async def _version(self) -> str | None:
-        if self._clock.monotonic() < self._version_due:
-            return None
-        version = await self._ask("version", self._edge.version())
-        if version is not None:
-            self._version_due = self._clock.monotonic() + VERSION_SECONDS
-        return version
 
     async def _ask(self, matter: str, question: Awaitable[T]) -> T | None:
         """The answer; None, and a line in the log when that is new, if there is none."""

@@ -13,6 +13,8 @@ from edgewright.domain.rendering.manifests import labelled, manifest_key, manife
 FILES = ("rbac.yaml", "detach.yaml", "deployment.yaml")
 BOUNDS = "agent-policy.yaml"
 POLICY, RIGHT = "fetching-policy.yaml", "fetching-right.yaml"
+RUNS = "EDGEWRIGHT_AGENT_RUNS"
+"""Variable by which the agent knows its image: Kubernetes tells no container what it runs."""
 _WRITTEN_FOR = "edgewright"
 """The namespace in those files."""
 
@@ -92,6 +94,9 @@ def _in_place(manifest: dict[str, Any], namespace: str) -> dict[str, Any]:
 def _fill_in(spec: dict[str, Any], pod: AgentPod) -> None:
     [container] = spec["containers"]
     container["image"] = pod.image
+    for variable in container["env"]:
+        if variable["name"] == RUNS:
+            variable["value"] = pod.image
     if pod.pull_secret is not None:
         spec["imagePullSecrets"] = [{"name": pod.pull_secret}]
     if pod.priority_class is not None:

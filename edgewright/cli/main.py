@@ -29,6 +29,7 @@ from edgewright.cli.commands import (
     context,
     fleet_views,
     flux,
+    repository,
     secret,
     template,
     token,
@@ -117,6 +118,12 @@ app.add_typer(
     rich_help_panel=_GATEWAY,
 )
 app.add_typer(upgrade.agents, name="agent", rich_help_panel=_GATEWAY)
+app.add_typer(
+    repository.app,
+    name="repository",
+    help="Git repositories that you push to and every edge reads.",
+    rich_help_panel=_GATEWAY,
+)
 app.add_typer(flux.app, name="flux", help="Manage the Flux that edges get.", rich_help_panel=_GATEWAY)
 app.add_typer(
     upgrade_list.app, name="upgrade", help="Follow the upgrades of agents and of Flux.", rich_help_panel=_GATEWAY

@@ -257,15 +257,30 @@ class EdgeStatus(Said):
     unopened_count: Annotated[StrictInt, Field(description="How many there are, if more than `unopened` names.")] = 0
     versions: Annotated[
         dict[str, StrictStr] | None,
-        Field(description="Programs on the edge and their versions."),
+        Field(
+            description=(
+                "Programs on the edge and their versions: `agent`, `agent-image` (the image that the agent runs "
+                "from), `kubernetes`, `flux`."
+            )
+        ),
     ] = None
     flux_is_ours: Annotated[
         StrictBool | None,
-        Field(description="Whether a bootstrap line has installed the Flux on the edge. Absent: not known."),
+        Field(
+            description=(
+                "Whether bootstrap has installed Flux on this edge, for this cluster. Absent: there is no Flux, or "
+                "the agent cannot tell."
+            )
+        ),
     ] = None
     anchor: Annotated[
         StrictStr | None,
-        Field(description="UID of the ClusterRole that owns what bootstrap has installed. Absent: not known."),
+        Field(
+            description=(
+                "UID of the anchor: the ClusterRole that owns what bootstrap has installed. Absent: there is none, "
+                "or the agent does not say."
+            )
+        ),
     ] = None
     omitted: Annotated[
         dict[str, StrictInt],

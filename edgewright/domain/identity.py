@@ -4,7 +4,8 @@ An agent draws a nonce, sends it until it is answered, and names it as ``previou
 each heartbeat follows the one before. Where a disk or a virtual machine was copied, two chains are sent in turn, and
 each heartbeat *breaks* the other's chain. One break says nothing: a heartbeat that was answered and then lost with a
 gateway makes one, and so does a database that was restored from a backup. After a start an agent names no previous
-one, so a restart and a new version make none.
+one, so a restart and a new version make none. A pod that replaces another makes a few, while both call for some
+seconds.
 """
 
 from dataclasses import dataclass, replace

@@ -21,12 +21,20 @@ STIR = timedelta(minutes=5)
 READINESS, FLUX, REST = "readiness", "flux", "rest"
 _PASSING = {READINESS: "hosts have become ready or unready", REST: "other parts differ"}
 _LACKS = {"missing", "unknown", "silent", "unopened"}
-_APART = {"hosts", "flux", "observed_revision", "kubeseal_cert", "versions", SECRETS_FIELD, *_LACKS}
-"""Fields that are compared in a way of their own. Of certificate and secrets, events of its own tell."""
+_APART = {
+    *("hosts", "flux", "observed_revision", "kubeseal_cert", "versions", "flux_is_ours", "anchor", SECRETS_FIELD),
+    *_LACKS,
+}
+"""Fields that are compared in a way of their own. Of certificate and secrets, events of their own tell; whose Flux
+and which anchor there is changes with an attachment, of which there are events, too."""
+_IMAGE = "agent-image"
+"""Among the programs, what the agent runs from."""
 _NAMED = 3
 """So many hosts or programs are called by name; more are counted."""
 _LONGEST = 100
 """Characters of a name or version that an edge gives."""
+_LONGEST_IMAGE = 300
+"""Characters of an image, whose end tells it from others."""
 _LONGEST_SENTENCE = 300
 """Characters of what Flux says: a line of the timeline is to be read at a glance."""
 
@@ -87,9 +95,13 @@ def _version_facts(before: EdgeStatus, now: EdgeStatus) -> Iterator[str]:
     was, there = before.versions, now.versions
     if was is None or there is None:
         return
-    changed = [f"{name} {version}" for name, version in sorted(there.items()) if was.get(name) != version]
-    yield from _clause(changed, "program", "new")
-    yield from _clause([name for name in sorted(was) if name not in there], "program", "gone")
+    changed = [each for each in sorted(there) if was.get(each) != there[each] and each != _IMAGE]
+    gone = [each for each in sorted(was) if each not in there and each != _IMAGE]
+    yield from _clause([f"{each} {there[each]}" for each in changed], "program", "new")
+    yield from _clause(gone, "program", "gone")
+    image = there.get(_IMAGE)
+    if image is not None and image != was.get(_IMAGE):
+        yield f"its agent runs from {_word(image, most=_LONGEST_IMAGE)}"
 
 
 def _absence_facts(before: EdgeStatus, now: EdgeStatus) -> Iterator[str]:
@@ -217,6 +229,6 @@ def _counted(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
 
 
-def _word(text: str) -> str:
+def _word(text: str, *, most: int = _LONGEST) -> str:
     """Without control characters, and not longer than a line bears."""
-    return "".join(letter for letter in text[:_LONGEST] if letter.isprintable())
+    return "".join(letter for letter in text[:most] if letter.isprintable())

@@ -213,6 +213,8 @@ async def test_a_secrets_token_cannot_have_the_agent_report_a_foreign_certificat
     assert given.keys() == {"edgewright-agent", "edgewright-detach", *CONTROLLERS}
     for name, environment in given.items():
         assert environment.pop("RUNTIME_NAMESPACE", None) == ("flux-system" if name in CONTROLLERS else None)
+        image = "registry.example.com/edgewright:1" if name == "edgewright-agent" else None
+        assert environment.pop("EDGEWRIGHT_AGENT_RUNS", None) == image
         assert environment == {"HTTPS_PROXY": PLANTED["HTTPS_PROXY"]}
         assert read_settings(environment).sealing_url == SEALING_URL
 

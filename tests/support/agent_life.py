@@ -120,8 +120,11 @@ class AgentLife:
             clock=self.clock,
             chance=chance,
             reseal=lambda secrets, _centre: self.resealed.append(tuple(secrets)),
+            answered=lambda: self.answered.append(len(centre.beats)),
         )
         self.resealed: list[tuple[str, ...]] = []
+        self.answered: list[int] = []
+        """How many heartbeats there were by each answer."""
         self.scaled: list[tuple[str, str, int]] = []
 
     async def scale(self, namespace: str, name: str, replicas: int) -> None:

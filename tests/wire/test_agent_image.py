@@ -166,16 +166,20 @@ def test_agent_and_detacher_start_and_ask_kubernetes(
             process.wait(30)
 
 
-def test_the_probe_runs_in_it(root: Path, config: dict[str, Any]) -> None:
+def test_the_probes_run_in_it(root: Path, config: dict[str, Any]) -> None:
     [deployment] = [one for one in yaml.safe_load_all(DEPLOYMENT.read_text("utf-8")) if one["kind"] == "Deployment"]
     [container] = deployment["spec"]["template"]["spec"]["containers"]
-    program, *arguments = container["livenessProbe"]["exec"]["command"]
-    probe = inside(root, config, f"/opt/python/bin/{program}", *arguments)
-    assert (probe.returncode, "FileNotFoundError" in probe.stderr) == (1, True)
-    alive = root / "run" / "edgewright" / "alive"
-    alive.parent.mkdir(parents=True)
-    alive.touch()
-    assert inside(root, config, f"/opt/python/bin/{program}", *arguments).returncode == 0
+    folder = root / "run" / "edgewright"
+    folder.mkdir(parents=True)
+    for probe, file, before in (
+        ("livenessProbe", "alive", "FileNotFoundError"),
+        ("readinessProbe", "answered", "no answer from the centre"),
+    ):
+        program, *arguments = container[probe]["exec"]["command"]
+        probed = inside(root, config, f"/opt/python/bin/{program}", *arguments)
+        assert (probed.returncode, before in probed.stderr) == (1, True)
+        (folder / file).touch()
+        assert inside(root, config, f"/opt/python/bin/{program}", *arguments).returncode == 0
 
 
 def test_the_image_holds_the_agent_and_nothing_of_the_centre(root: Path) -> None:

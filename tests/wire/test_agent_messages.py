@@ -37,7 +37,7 @@ def test_the_status_is_described_with_all_that_the_centre_reads() -> None:
     described = schema("EdgeStatus")["properties"]
     lacks = {"missing", "unknown", "silent", "unopened", "unopened_count"}
     said = {"hosts", "namespaces", "kubeseal_cert", "observed_revision", "flux", "secrets", "versions", "omitted"}
-    assert said | lacks == described.keys()
+    assert said | lacks | {"flux_is_ours", "anchor"} == described.keys()
     assert described["flux"]["properties"].keys() == {"sources", "kustomizations", "releases", "others"}
     status: dict[str, Any] = {
         "hosts": [{"hostname": "press-1"}],
@@ -48,7 +48,9 @@ def test_the_status_is_described_with_all_that_the_centre_reads() -> None:
             "others": [Released("plc", own=False).to_json(), Kustomized("line", "self", own=False).to_json()],
         },
         "secrets": openings_to_json([Opening("default", "db", "a" * 8, Stage.REFUSED, "It is taken.")]),
-        "versions": {"agent": "0.2.0"},
+        "versions": {"agent": "0.2.0", "agent-image": "registry.example.com/edgewright:1", "flux": "v2.7.3"},
+        "flux_is_ours": True,
+        "anchor": "0b0d8e0c-8f5c-4a43-9a8e-6c1d2f3a4b5c",
         "silent": ["source-controller"],
     }
     assert status["secrets"].keys() == described["secrets"]["properties"].keys()

@@ -23,7 +23,7 @@ from edge_cluster.cluster import Cluster, edge_cluster
 from edge_cluster.contents import Comparison, Contents, contents
 from edge_cluster.controllers import SEALED_SECRETS_NAMESPACE, SealedSecrets
 from edge_cluster.desk import push_by_hand
-from edge_cluster.kubelet import Kubelet
+from edge_cluster.kubelet import Kubelet, Program
 from edge_cluster.line import BootstrapLine
 from edge_cluster.release import release
 from edge_cluster.site import AGENT, programs
@@ -45,6 +45,8 @@ class Grounds:
     folder: Path
     variables: dict[str, str]
     """What the detacher gets on top of its own variables, from its next start on."""
+    programs: dict[str, Program]
+    """What the kubelet runs; an image that is added here runs another program than its account."""
 
     def contents(self) -> Contents:
         """Everything that the API server holds, but what sealed-secrets keeps for itself."""
@@ -162,8 +164,9 @@ def grounds_in(folder: Path) -> Iterator[Grounds]:
             imported = centre.api("PUT", "/v1/flux", params={"sha256": sha256_of(file)}, content=file)
             assert imported.status_code == 200, imported.text
             sealed_secrets.start()
-            with Kubelet(cluster, programs(folder / "fetched", sealed_secrets, of_detacher=of_detacher)) as kubelet:
-                yield Grounds(cluster, centre, kubelet, folder, of_detacher)
+            running = programs(folder / "fetched", sealed_secrets, of_detacher=of_detacher)
+            with Kubelet(cluster, running) as kubelet:
+                yield Grounds(cluster, centre, kubelet, folder, of_detacher, running)
         finally:
             centre.clear_up()
 

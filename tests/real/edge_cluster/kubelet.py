@@ -4,14 +4,17 @@ A pod of an account that has a program here begins when it is there, with the va
 begins again when it dies. When it goes it gets SIGTERM, and SIGKILL when its grace is over. So a Deployment that is
 made, scaled or deleted starts and ends the real program.
 
-It binds a pod to the node as soon as its program is ready; kwok then says that the pod is ready, and so does its
-Deployment. A pod of any other account is bound at once, and has no process.
+It binds a pod to the node as soon as its program is ready and the command of its readiness probe succeeds beside it.
+kwok then writes that the pod is ready, so that its Deployment is available, or ends the pod that this one replaces.
+Until then the pod is Pending where a kubelet would say Running, and not ready; once ready it stays so. A pod of any
+other account is bound at once, and has no process.
 """
 
 import os
 import signal
 import ssl
 import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -27,7 +30,7 @@ from pod_environment import arguments_of, variables_of
 
 from edge_cluster.cluster import NODE_NAME, READY_SECONDS, Cluster
 from edge_cluster.kubectl import surroundings
-from edge_cluster.pods import pod
+from edge_cluster.pods import beside, pod
 
 LOOK_SECONDS = 0.4
 RESTART_SECONDS = 0.5
@@ -37,7 +40,7 @@ NOT_NOW = (httpx.HTTPError, RuntimeError, subprocess.TimeoutExpired)
 
 @dataclass(frozen=True)
 class Program:
-    """What runs in the pods of one account.
+    """What runs in the pods of one account, or from one image.
 
     Args:
         command: the arguments of the pod's container come behind it.
@@ -98,7 +101,7 @@ class Kubelet:
     """Runs the pods of a cluster while it is open as a context.
 
     Args:
-        programs: by the name of the ServiceAccount.
+        programs: by the name of the ServiceAccount, or by an image, which counts more.
     """
 
     def __init__(self, cluster: Cluster, programs: Mapping[str, Program]) -> None:
@@ -235,9 +238,14 @@ class Kubelet:
     def _is_to_be_bound(self, found: Mapping[str, Any]) -> bool:
         if "nodeName" in found["spec"] or "deletionTimestamp" in found["metadata"]:
             return False
-        program = self._programs.get(_account(found))
-        container = self._containers.get(found["metadata"]["uid"])
-        return program is None or (container is not None and container.runs and program.ready())
+        program, container = self._program(found), self._containers.get(found["metadata"]["uid"])
+        if program is None or container is None:
+            return program is None
+        return container.runs and program.ready() and _passes(found, container.process.pid)
+
+    def _program(self, found: Mapping[str, Any]) -> Program | None:
+        [container, *_] = found["spec"]["containers"]
+        return self._programs.get(container["image"]) or self._programs.get(_account(found))
 
     def _bind(self, found: Mapping[str, Any]) -> None:
         metadata = found["metadata"]
@@ -246,12 +254,13 @@ class Kubelet:
         self._http.post(f"/api/v1/namespaces/{metadata['namespace']}/pods/{metadata['name']}/binding", json=binding)
 
     def _is_wanted(self, found: Mapping[str, Any]) -> bool:
-        known = _account(found) in self._programs.keys() - self._kept_out
+        known = self._program(found) is not None and _account(found) not in self._kept_out
         return known and "deletionTimestamp" not in found["metadata"]
 
     def _begin(self, uid: str, found: Mapping[str, Any]) -> None:
         account, namespace = _account(found), found["metadata"]["namespace"]
-        program, [container] = self._programs[account], found["spec"]["containers"]
+        program, [container] = self._program(found), found["spec"]["containers"]
+        assert program is not None, account
         given = dict(variables_of(found, container, partial(self._secret, namespace)))
         command = [*program.command, *arguments_of(container, given), *program.options]
         started = pod(self._cluster, namespace, account, command)
@@ -277,6 +286,18 @@ class Kubelet:
             return None
         data: Mapping[str, str] = answer.raise_for_status().json().get("data") or {}
         return data
+
+
+def _passes(found: Mapping[str, Any], pid: int) -> bool:
+    """Whether the readiness probe of a pod does. One that asks a port asks another here: see ``Program.ready``."""
+    [container] = found["spec"]["containers"]
+    probe = container.get("readinessProbe", {}).get("exec")
+    if probe is None:
+        return True
+    python, *arguments = probe["command"]
+    assert python == "python", probe
+    done = subprocess.run([*beside(pid), sys.executable, *arguments], capture_output=True, timeout=10, check=False)
+    return done.returncode == 0
 
 
 def _account(found: Mapping[str, Any]) -> str:

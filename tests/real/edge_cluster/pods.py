@@ -8,12 +8,12 @@ from pathlib import Path
 from edge_cluster.cluster import Cluster
 
 IN_CLUSTER = """
-mount -t tmpfs tmpfs /run && mkdir -p "$1"
+mount -t tmpfs tmpfs /run && mkdir -p "$1" /run/edgewright
 cp "$2" "$1/token" && cp "$3" "$1/ca.crt" && printf %s "$4" > "$1/namespace" || exit
 shift 4
 exec "$@"
 """
-"""A /run of its own, with a pod's files."""
+"""A /run of its own, with a pod's files, and the folder that the pods of agent and detacher have for their probes."""
 ACCOUNT_FOLDER = "/run/secrets/kubernetes.io/serviceaccount"
 
 
@@ -44,6 +44,12 @@ def pod(cluster: Cluster, namespace: str, account: str, command: Sequence[str | 
             "POD_NAMESPACE": namespace,
         },
     )
+
+
+def beside(pid: int) -> list[str]:
+    """What a command begins with that is to see the files of a pod whose program has this PID."""
+    as_root = [] if os.geteuid() == 0 else ["--user", "--preserve-credentials"]
+    return ["nsenter", "--target", str(pid), *as_root, "--mount"]
 
 
 def renew_token(cluster: Cluster, namespace: str, account: str) -> Path:

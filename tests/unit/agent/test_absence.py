@@ -14,6 +14,7 @@ from edgewright.agent.attachment import CLUSTER_LABEL
 from edgewright.agent.observation import Fetched, Host, Kustomized, Released
 from edgewright.agent.opening import Opening
 from edgewright.agent.passwords import HeldSecret
+from edgewright.agent.programs import GIT_REPOSITORIES
 from edgewright.agent.silence import SILENT_LOOKS
 from edgewright.agent.watch import OPENINGS_SECONDS, Watch
 from edgewright.errors import EdgewrightError, Forbidden, Unauthenticated, Waiting
@@ -34,6 +35,7 @@ class Edge:
     drives: frozenset[str] = frozenset({"Kustomization flux-system", "GitRepository helm-charts"})
     unlabelled: frozenset[str] = frozenset()
     asked: str | None = None
+    anchor: str | None = None
 
     async def hosts(self) -> list[Host]:
         self._may_fail("nodes")
@@ -73,12 +75,15 @@ class Edge:
         self._may_fail(f"secrets/{name}")
         if f"Secret {name}" in self.gone:
             return None
-        return HeldSecret({}, {CLUSTER_LABEL: self.cluster}, "1", START - self.age)
+        owner = self.anchor if name == "edgewright-agent" else "of the other Secret"
+        return HeldSecret({}, {CLUSTER_LABEL: self.cluster}, "1", START - self.age, owner)
 
     async def may_change_secret(self, namespace: str, name: str) -> bool:
         return f"patch {name}" not in self.gone
 
     async def document(self, path: str, accept: str, *, where: str) -> Mapping[str, Any] | None:
+        if path == GIT_REPOSITORIES:
+            return None
         raise AssertionError("All that is applied here is in a list.")
 
     def _may_fail(self, what: str) -> None:
@@ -194,6 +199,19 @@ async def test_a_secret_of_another_cluster_is_none_of_ours() -> None:
     await looks(watch)
     edge.cluster = "another"
     assert (await looks(watch, 2))["missing"] == ["Secret edgewright-agent", "Secret flux-secrets"]
+
+
+async def test_the_anchor_is_what_owns_the_agents_own_secret_as_it_was_seen_last() -> None:
+    edge = Edge()
+    watch = watch_of(edge)
+    assert "anchor" not in await looks(watch), "somebody has put that Secret there by hand"
+    edge.anchor = "first"
+    assert (await looks(watch))["anchor"] == "first"
+    edge.fails = {"secrets/edgewright-agent": Waiting("Away.", code="kubernetes_away")}
+    edge.anchor = "second"
+    assert (await looks(watch))["anchor"] == "first"
+    edge.fails = {}
+    assert (await looks(watch))["anchor"] == "second", "a fresh line has made another one"
 
 
 async def test_what_the_repository_does_not_drive_any_more_is_missed_by_nobody() -> None:

@@ -71,9 +71,14 @@ def test_each_setting_has_its_variable() -> None:
             "EDGEWRIGHT_AGENT_SEALING_URL": "http://s:8080/",
             "EDGEWRIGHT_AGENT_LOOK_SECONDS": "2.5",
             "EDGEWRIGHT_LOG_LEVEL": "DEBUG",
+            "EDGEWRIGHT_AGENT_RUNS": "registry.example.com/edgewright:1",
         }
     )
-    assert found == AgentSettings("edge", "http://s:8080", 2.5, "DEBUG")
+    assert found == AgentSettings("edge", "http://s:8080", 2.5, "DEBUG", "registry.example.com/edgewright:1")
+
+
+def test_an_image_that_no_registry_would_name_so_is_not_reported() -> None:
+    assert read_settings({"EDGEWRIGHT_AGENT_RUNS": "a" * 601}).image is None
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,25 @@ async def test_another_address_and_authority_of_kubernetes_are_found_without_a_n
     await kubernetes.secret("edgewright", "s")
 
 
+@pytest.mark.parametrize(
+    ("owners", "anchor"),
+    [
+        (None, None),
+        ([("ClusterRole", "edgewright-anchor", "a")], "a"),
+        ([("Namespace", "edgewright-anchor", "n"), ("ClusterRole", "another", "o")], None),
+        ([("ClusterRole", "another", "o"), ("ClusterRole", "edgewright-anchor", "a")], "a"),
+    ],
+)
+async def test_a_secret_tells_the_anchor_that_owns_it(
+    centre: ScriptedCentre, kubernetes: Kubernetes, owners: list[tuple[str, str, str]] | None, anchor: str | None
+) -> None:
+    stated = [{"apiVersion": "v1", "kind": kind, "name": name, "uid": uid} for kind, name, uid in owners or ()]
+    metadata = {"name": "s"} if owners is None else {"name": "s", "ownerReferences": stated}
+    centre.reply = lambda _request: Reply(200, {**SECRET, "metadata": metadata})
+    held = await kubernetes.held_secret("edgewright", "s")
+    assert held is not None and held.anchor == anchor
+
+
 async def test_of_a_sealed_secret_only_values_and_scope_are_read(
     centre: ScriptedCentre, kubernetes: Kubernetes
 ) -> None:

@@ -1,6 +1,7 @@
 """What an agent reports, and what it does while its centre is away."""
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 from random import Random
@@ -104,6 +105,25 @@ async def test_no_answer_and_no_silence_ends_the_agent_or_changes_the_edge(
     assert states(logged) == ["refused" if status < 500 else "away"]
     assert {request.path for request in centre.requests} == {"/v1/agent/heartbeat"}
     assert len(centre.requests) < 4 * HOUR / 100
+
+
+async def test_only_an_answer_of_the_centre_counts_as_one(centre: ScriptedCentre) -> None:
+    """A new pod takes over once it has one: refusals, a proxy's page and another heartbeat's answer are none."""
+    replies: dict[int, Callable[[ReceivedRequest], Reply]] = {
+        1: lambda _request: Reply(503),
+        2: lambda _request: Reply(401),
+        3: lambda _request: Reply(200, b"<html>Please log in</html>"),
+        4: lambda request: answer(request, nonce="another"),
+        5: lambda request: answer(request, state="pending"),
+    }
+
+    def reply(request: ReceivedRequest) -> Reply:
+        return replies.get(len(centre.beats), well)(request)
+
+    centre.reply = reply
+    life = AgentLife(centre, HOUR)
+    await life.live()
+    assert life.answered[:3] == [5, 6, 7]
 
 
 async def test_retry_after_is_the_least_that_is_waited(centre: ScriptedCentre) -> None:

@@ -12,7 +12,8 @@ import yaml
 from pod_environment import PROXY_KEYS
 
 from edgewright.agent.fetching import SOURCES
-from edgewright.agent.lifetime import ALIVE, TOUCH_SECONDS, touch
+from edgewright.agent.lifetime import ALIVE, ANSWERED, TOUCH_SECONDS, ReadinessFile, touch
+from edgewright.agent.settings import read_settings
 from edgewright.bootstrap import AgentPod, render_agent, render_fetching_policy, render_fetching_right
 from edgewright.domain.flux_bundle import PROXY_SECRET, PROXY_VARIABLES
 
@@ -20,12 +21,14 @@ DEPLOYMENTS = ["edgewright-agent", "edgewright-detach"]
 POD = AgentPod("registry.example.com/edgewright:1")
 
 
+def deployments(pod: AgentPod = POD) -> list[dict[str, Any]]:
+    manifests = yaml.safe_load_all(render_agent(pod, namespace="plant"))
+    return [one for one in manifests if one["kind"] == "Deployment"]
+
+
 def pods(pod: AgentPod = POD) -> dict[str, dict[str, Any]]:
     """What each Deployment's pods are specified to be, by the Deployment's name."""
-    manifests = yaml.safe_load_all(render_agent(pod, namespace="plant"))
-    return {
-        one["metadata"]["name"]: one["spec"]["template"]["spec"] for one in manifests if one["kind"] == "Deployment"
-    }
+    return {one["metadata"]["name"]: one["spec"]["template"]["spec"] for one in deployments(pod)}
 
 
 def containers() -> dict[str, dict[str, Any]]:
@@ -76,11 +79,44 @@ def test_a_pod_is_alive_as_long_as_its_program_says_so(deployment: str, tmp_path
     assert passes()
 
 
-@pytest.mark.parametrize("deployment", ["edgewright-agent", "edgewright-detach"])
+def test_a_pod_of_the_agent_takes_over_once_the_centre_has_answered_it(tmp_path: Path) -> None:
+    """The probe of the manifest, run on a file of ours, and what a new pod replaces before."""
+    [deployment] = [each for each in deployments() if each["metadata"]["name"] == "edgewright-agent"]
+    assert deployment["spec"]["strategy"] == {
+        "type": "RollingUpdate",
+        "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0},
+    }
+    [container] = deployment["spec"]["template"]["spec"]["containers"]
+    program, option, command = container["readinessProbe"]["exec"]["command"]
+    assert program == "python" and str(ANSWERED) in command
+    file = tmp_path / "answered"
+
+    def probed() -> tuple[int, str]:
+        probe = [sys.executable, option, command.replace(str(ANSWERED), str(file))]
+        done = subprocess.run(probe, capture_output=True, text=True, check=False)
+        return done.returncode, done.stderr.strip()
+
+    assert probed() == (1, "no answer from the centre")
+    readiness = ReadinessFile(file)
+    assert probed()[0] == 1, "it has only started"
+    readiness.tell()
+    assert probed() == (0, "")
+    ReadinessFile(file)
+    assert probed()[0] == 1, "what another process in the same pod has heard says nothing"
+
+
+@pytest.mark.parametrize("deployment", DEPLOYMENTS)
 def test_a_pod_takes_three_named_keys_and_no_whole_secret(deployment: str) -> None:
     container = containers()[deployment]
     assert "envFrom" not in container
-    assert container["env"] == PROXY_KEYS
+    assert [each for each in container["env"] if "valueFrom" in each] == PROXY_KEYS
+
+
+def test_the_agent_is_told_the_image_that_it_runs_from() -> None:
+    container = containers()["edgewright-agent"]
+    told = {each["name"]: each["value"] for each in container["env"] if "value" in each}
+    assert read_settings(told).image == container["image"] == POD.image
+    assert containers()["edgewright-detach"]["env"] == PROXY_KEYS
 
 
 def test_agent_and_flux_take_the_same_keys_of_the_same_secret() -> None:

@@ -13,7 +13,7 @@ from command_line import CommandLine
 
 from edgewright.cli.main import app, command_tree
 
-GROUPS = ("agent", "chart", "cluster", "context", "secret", "template", "token", "upgrade")
+GROUPS = ("agent", "chart", "cluster", "context", "repository", "secret", "template", "token", "upgrade")
 ALONE = ("login", "logout", "api", "completion", "git-credential")
 HEAVY = (
     "api",
@@ -61,6 +61,7 @@ def test_every_command_of_the_contract_is_there() -> None:
     assert found == {
         "agent": {"upgrade"},
         "chart": {"list", "push", "remove"},
+        "repository": {"create", "list", "remove"},
         "template": {"list", "show", "put", "remove"},
         "cluster": life | sight | steering,
         "secret": {"put", "tls", "registry", "label", "annotate", "delete", "list", "reseal"},

@@ -35,6 +35,8 @@ WHOLE: dict[str, Any] = {
     "unopened": [{"secret": "default/db", "key": "k", "sha256": "0" * 64}],
     "unopened_count": 1,
     "versions": {"flux": "v2"},
+    "flux_is_ours": True,
+    "anchor": "0b0d8e0c-8f5c-4a43-9a8e-6c1d2f3a4b5c",
     "omitted": {"hosts": 3},
 }
 ANYTHING = st.recursive(

@@ -87,6 +87,18 @@ def test_starts_one_after_the_other_are_no_copies(centre: Centre) -> None:
     assert centre.chain.breaks == 0
 
 
+def test_a_pod_that_takes_over_while_the_one_before_still_calls_is_no_copy(centre: Centre, agent: Nonces) -> None:
+    """Seconds: each waits for an answer as long as a lease allows, so each calls once or twice."""
+    for _ in range(20):
+        successor = Nonces()
+        for calling in (successor, successor, agent, successor, agent):
+            centre.hear(calling)
+        for _ in range(5):
+            centre.hear(successor)
+        agent = successor
+    assert not centre.is_forked
+
+
 def test_answers_that_get_lost_are_no_copies(centre: Centre, agent: Nonces) -> None:
     for _ in range(50):
         centre.hear(agent, answered=False)

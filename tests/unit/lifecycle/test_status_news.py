@@ -38,6 +38,13 @@ def hosts(*names: str) -> dict[str, Any]:
         ({"hosts": [ONE]}, {"hosts": [{**ONE, "k8s_version": "v2"}]}, ("host n1 is changed",)),
         ({"versions": {"flux": "v1"}}, {"versions": {"flux": "v2"}}, ("program flux v2 is new",)),
         ({"versions": {"flux": "v1"}}, {"versions": {}}, ("program flux is gone",)),
+        (
+            {"versions": {"agent": "1", "agent-image": "r.example/edgewright:1"}},
+            {"versions": {"agent": "2", "agent-image": "r.example/edgewright:2", "flux": "v2.7.3"}},
+            ("programs agent 2, flux v2.7.3 are new", "its agent runs from r.example/edgewright:2"),
+        ),
+        ({"versions": {"agent-image": "a"}}, {"versions": {}}, ()),
+        ({}, {"anchor": "uid", "flux_is_ours": True}, ()),
         ({}, {"observed_revision": "main@sha1:a"}, ("main@sha1:a is applied",)),
         ({}, {"missing": ["Secret a", "Secret b"]}, ("Secret a, Secret b are missing there",)),
         ({"missing": ["Secret a"]}, {}, ("Secret a is there again",)),
