@@ -17,7 +17,7 @@ from edgewright.cli.commands.screen import Document, clean, result, say
 from edgewright.cli.commands.upgrading import (
     UpgradeNews,
     UpgradeRun,
-    UpgradeWish,
+    UpgradeTerms,
     how_to_go_on,
     listed,
     run_upgrades,
@@ -34,7 +34,7 @@ AT_ONCE = 5
 """By default, where there is more than one cluster."""
 _MOST_AT_ONCE = 500
 _MOST_ASKED_ALONE = 8
-"""Of more clusters than this, one search tells the versions."""
+"""More clusters than this are looked up with one search."""
 _NO_EDGE = "edge_not_attached"
 
 agents = typer.Typer()
@@ -98,11 +98,11 @@ def upgrade_agents(
     seconds = _seconds(timeout, wait=wait)
     with connect() as gateway:
         chosen = _chosen(gateway, clusters or (), label or (), every=every)
-        wish = UpgradeWish(Component.AGENT, None, _limit(at_once, chosen), even_if_silent)
+        terms = UpgradeTerms(Component.AGENT, None, _limit(at_once, chosen), even_if_silent)
         if not yes:
             version = clean(gateway.get("/ping")["version"])
-            _ask(gateway, wish, chosen, f"to the agent of this centre, which is {version}")
-        _upgrade(gateway, wish, chosen, max_failures, form, seconds=seconds, wait=wait, named=bool(clusters))
+            _ask(gateway, terms, chosen, f"to the agent of this centre, which is {version}")
+        _upgrade(gateway, terms, chosen, max_failures, form, seconds=seconds, wait=wait, named=bool(clusters))
 
 
 def upgrade_flux(
@@ -131,10 +131,11 @@ def upgrade_flux(
     release = None if version is None else version_of(version) or version
     with connect() as gateway:
         chosen = _chosen(gateway, clusters or (), label or (), every=every)
-        wish = UpgradeWish(Component.FLUX, release, _limit(at_once, chosen), even_if_silent)
+        terms = UpgradeTerms(Component.FLUX, release, _limit(at_once, chosen), even_if_silent)
         if not yes:
-            _ask(gateway, wish, chosen, f"to Flux {clean(release or gateway.get('/v1/flux')['version'])}")
-        _upgrade(gateway, wish, chosen, max_failures, form, seconds=seconds, wait=wait, named=bool(clusters))
+            offered = release or gateway.get("/v1/flux")["version"] or "as it was imported last"
+            _ask(gateway, terms, chosen, f"to Flux {clean(offered)}")
+        _upgrade(gateway, terms, chosen, max_failures, form, seconds=seconds, wait=wait, named=bool(clusters))
 
 
 def _seconds(timeout: str | None, *, wait: bool) -> int | None:
@@ -163,15 +164,17 @@ def _limit(at_once: int | None, clusters: Sequence[NamedCluster]) -> int | None:
 # --- before it begins ----------------------------------------------------------------------------------------------
 
 
-def _ask(gateway: GatewayClient, wish: UpgradeWish, clusters: Sequence[NamedCluster], target: str) -> None:
+def _ask(gateway: GatewayClient, terms: UpgradeTerms, clusters: Sequence[NamedCluster], target: str) -> None:
     """Says what there is now, and asks whether to upgrade it."""
     if len(clusters) == 1:
         who = clusters[0].text
     else:
-        who = f"{len(clusters)} clusters" + ("" if wish.at_once is None else f", {wish.at_once} at a time,")
-    present = Counter(_present(gateway, wish.component, clusters))
+        who = f"{len(clusters)} clusters" + ("" if terms.at_once is None else f", {terms.at_once} at a time,")
+    present = Counter(_present(gateway, terms.component, clusters))
     for version, count in sorted(present.items(), key=lambda each: -each[1]):
-        runs = f"{wish.component} {clean(version)}" if version else f"{wish.component} of a version that is not known"
+        runs = (
+            f"{terms.component} {clean(version)}" if version else f"{terms.component} of a version that is not known"
+        )
         say(f"{count} of {len(clusters)} now: {runs}")
     require_yes(f"Upgrade {who} {target}?", yes=False)
 
@@ -200,7 +203,7 @@ def _present(gateway: GatewayClient, component: Component, clusters: Sequence[Na
 
 def _upgrade(
     gateway: GatewayClient,
-    wish: UpgradeWish,
+    terms: UpgradeTerms,
     clusters: Sequence[NamedCluster],
     most_failures: int,
     form: Form,
@@ -224,7 +227,7 @@ def _upgrade(
             with line.aside():
                 _tell(news, form, alone=alone, wait=wait)
 
-        run = UpgradeRun(gateway, wish, clusters, most_failures=most_failures, tell=tell)
+        run = UpgradeRun(gateway, terms, clusters, most_failures=most_failures, tell=tell)
         try:
             if wait:
                 run_upgrades(run, line, seconds=seconds)
@@ -318,5 +321,5 @@ def _advice(run: UpgradeRun) -> list[str]:
     if run.waiting and run.is_stopped:
         lines.append("After the failures, no further upgrade was begun; --max-failures allows more of them.")
     elif run.waiting:
-        lines.append(f"At most {run.wish.at_once} upgrades may be under way; --at-once changes that.")
+        lines.append(f"At most {run.terms.at_once} upgrades may be under way; --at-once changes that.")
     return lines

@@ -22,14 +22,15 @@ LONGEST_PAUSE_SECONDS = 3.0
 """Between two looks; an upgrade takes minutes."""
 LONGEST_WAIT_FOR_LIMIT_SECONDS = 60.0
 _LIMIT_REACHED = "upgrade_limit_reached"
+_ROUTE_UNKNOWN = "route_unknown"
 _ALIKE = frozenset({"flux_not_imported", "flux_release_unknown", "agent_image_unset"})
 """What the centre says of all clusters alike: there is no use in asking about the next one."""
 _MOST_NAMES = 8
 
 
 @dataclass(frozen=True)
-class UpgradeWish:
-    """What clusters are to be upgraded to.
+class UpgradeTerms:
+    """What clusters are upgraded to, and under which limits.
 
     Args:
         version: None: the one that the centre offers now.
@@ -79,7 +80,7 @@ class UpgradeRun:
     def __init__(
         self,
         gateway: GatewayClient,
-        wish: UpgradeWish,
+        terms: UpgradeTerms,
         clusters: Sequence[NamedCluster],
         *,
         most_failures: int,
@@ -92,7 +93,7 @@ class UpgradeRun:
         self.failed: dict[NamedCluster, str] = {}
         self.left_out: dict[NamedCluster, CliError] = {}
         self._gateway = gateway
-        self.wish = wish
+        self.terms = terms
         self._most_failures = most_failures
         self._tell = tell
         self._limited_until = 0.0
@@ -118,7 +119,7 @@ class UpgradeRun:
             cluster = self.waiting[0]
             # Lost answers do no harm: asked again for the same upgrade, the gateway answers with the one under way.
             answer = self._gateway.request(
-                "POST", f"{cluster.path}/upgrade", body=self.wish.body, accept=frozenset({404, 409})
+                "POST", f"{cluster.path}/upgrade", body=self.terms.body, accept=frozenset({404, 409})
             )
             if answer.is_success:
                 self.waiting.popleft()
@@ -129,6 +130,13 @@ class UpgradeRun:
                 asked = seconds_asked_for(answer.headers.get("Retry-After"), now=datetime.now(UTC))
                 self._limited_until = time.monotonic() + min(asked, LONGEST_WAIT_FOR_LIMIT_SECONDS)
                 return
+            if problem.code == _ROUTE_UNKNOWN:
+                raise CliError(
+                    "This centre is of a version that cannot upgrade edges.",
+                    "Upgrade the centre first.",
+                    ExitCode.REFUSED,
+                    code="centre_too_old",
+                )
             if problem.code in _ALIKE:
                 raise problem
             self.waiting.popleft()
@@ -157,7 +165,7 @@ class UpgradeRun:
 
     def _states(self, filters: Params) -> dict[str, Document]:
         """The upgrades of this component that pass the filters, by cluster."""
-        items = upgrades(self._gateway, {"component": self.wish.component.value, **filters})
+        items = upgrades(self._gateway, {"component": self.terms.component.value, **filters})
         return {str(item["cluster"]): item for item in items}
 
     def _note(self, cluster: NamedCluster, document: Document) -> None:

@@ -131,6 +131,15 @@ def test_what_the_centre_lacks_is_told_once(desk: UpgradeDesk) -> None:
     assert len(desk.centre.bodies()) == 1
 
 
+def test_a_centre_that_cannot_upgrade_edges_is_told_of_once(desk: UpgradeDesk) -> None:
+    for name in NAMES:
+        desk.centre.refused[name] = problem("route_unknown", "There is nothing at this path.", 404)
+    shown = desk("agent", "upgrade", "--all", "--yes")
+    assert (shown.code, shown.out) == (ExitCode.REFUSED, "")
+    assert "This centre is of a version that cannot upgrade edges." in shown.err
+    assert len(desk.centre.bodies()) == 1
+
+
 def test_the_same_command_again_does_only_what_is_left(desk: UpgradeDesk) -> None:
     desk.centre.ends["press-20"] = "fell_back"
     assert desk("agent", "upgrade", "--all", "--yes").code == 1
