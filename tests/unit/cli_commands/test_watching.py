@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -11,10 +12,12 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 import pytest
+import reporting_agent
 from command_line import CommandLine, ServedCentre
 from flapping_line import flapping_line
 from supervised import eventually
 
+from edgewright.bootstrap import AgentPod
 from edgewright.domain.cluster import Phase
 from edgewright.ports.edge_reports import Heartbeat
 
@@ -189,6 +192,36 @@ def test_page_is_shown_again_when_it_has_changed(start: Callable[..., RunningCom
     centre.project(centre.uuid("press-shop"), waiting_for="room on the disk")
     shown = running.until(lambda out: "room on the disk" in out)
     assert shown.count("phase ") == 2
+    assert running.interrupt() == 130
+
+
+def test_upgrades_are_told_as_they_begin_and_end(
+    start: Callable[..., RunningCommand], edgewright: CommandLine, centre: ServedCentre
+) -> None:
+    centre.centre.offer(agent=AgentPod("registry.example.com/agent:0.9.0"))
+    edge = centre.do(centre.centre.register(centre.create("press-shop")))
+
+    async def report(version: str) -> None:
+        await reporting_agent.beat(centre.centre, edge)
+        said = {"agent": version, "agent-image": f"registry.example.com/agent:{version}"}
+        answer = await centre.centre.client(edge.as_agent).put("/v1/agent/status", json={"versions": said})
+        assert answer.status_code in {200, 204}, answer.text
+
+    centre.do(report("0.8.0"))
+    running = start("upgrade", "list", "--watch")
+    assert running.until(lambda shown: shown.endswith("\n")).split() == [
+        "NAME",
+        "WHAT",
+        "TO",
+        "STATE",
+        "SINCE",
+        "REASON",
+    ]
+    edgewright.ok("agent", "upgrade", "press-shop", "--no-wait", "--yes")
+    running.until(lambda shown: re.search(r"press-shop +agent +0\.9\.0 +under_way ", shown))
+    centre.do(report("0.9.0"))
+    shown = running.until(lambda shown: re.search(r"press-shop +agent +0\.9\.0 +done ", shown))
+    assert len(shown.splitlines()) == 3, "each change is one row"
     assert running.interrupt() == 130
 
 
