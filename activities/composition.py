@@ -102,4 +102,5 @@ def upkeep_of(ports: StoredPorts, fleet: Fleet) -> UpkeepActivities:
         fleet=fleet,
         ended_requests=ports.ended_requests,
         resealings=ports.resealings,
+        upgrades=ports.upgrades,
     )

@@ -22,6 +22,7 @@ from edgewright.ports.fleet import Fleet
 from edgewright.ports.git_server import GitServer
 from edgewright.ports.resealing import Resealings
 from edgewright.ports.secret_staging import EndedRequests
+from edgewright.ports.upgrades import Upgrades
 from edgewright.sealing import stale_secrets
 
 log = structlog.get_logger("edgewright.sweep")
@@ -60,6 +61,7 @@ class UpkeepActivities:
         fleet: Fleet,
         ended_requests: EndedRequests,
         resealings: Resealings,
+        upgrades: Upgrades,
     ) -> None:
         self._directory = directory
         self._steps = steps
@@ -69,6 +71,7 @@ class UpkeepActivities:
         self._fleet = fleet
         self._ended_requests = ended_requests
         self._resealings = resealings
+        self._upgrades = upgrades
         self._unfinished_since: dict[UUID, float] = {}
         self._looked_at: dict[UUID, float] = {}
         self._idle_looked_at = uuid4()  # drawn: a worker that is restarted often begins elsewhere each time
@@ -78,13 +81,13 @@ class UpkeepActivities:
 
     @activity.defn(name="sweep_expire")
     async def expire(self) -> SweepResult:
-        """Leases and registration tokens whose time has passed."""
+        """Leases, registration tokens and upgrades whose time has passed."""
         mended = await self._edge_reports.mend_future()
         if mended:
             log.warning("future_timestamps_reset", found=mended)
         expired = await self._edge_reports.expire_leases()
         tokens = await self._edge_access.expire_tokens()
-        await nudge_all(self._fleet, expired)
+        await nudge_all(self._fleet, {*expired, *await self._upgrades.judge()})
         return SweepResult(leases=len(expired), tokens=tokens)
 
     @activity.defn(name="sweep_nudge")

@@ -51,6 +51,7 @@ from api.routes import (
     resealing,
     secrets,
     tokens,
+    upgrades,
     verbs,
     webhook,
 )
@@ -81,6 +82,7 @@ ROUTERS = tuple(
         installation,
         image_registry,
         flux,
+        upgrades,
         agent,
         secrets,
         resealing,

@@ -44,6 +44,10 @@ TAGS = [
         "name": "flux",
         "description": "The Flux that edges get: the program that applies a Git repository to a cluster.",
     },
+    {
+        "name": "upgrades",
+        "description": "Bring Flux and the agent on an edge to a newer version, and see how far that is.",
+    },
     {"name": "agent", "description": "What the agent on an edge reports, and what the centre answers."},
     {
         "name": "secrets",

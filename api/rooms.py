@@ -22,6 +22,7 @@ from api.routes.health import HealthRoom
 from api.routes.image_registry import RegistryRoom
 from api.routes.progress import ProgressRoom
 from api.routes.tokens import TokenRoom
+from api.routes.upgrades import UpgradeRoom
 from api.routes.webhook import WebhookRoom
 from api.secret_lane import SecretLanes
 from api.secret_room import SecretRoom
@@ -36,6 +37,7 @@ from edgewright.application.edge_status import EdgeStatusDoor
 from edgewright.application.own_charts import ChartFolders, OwnCharts
 from edgewright.application.secret_commits import SecretCommits
 from edgewright.application.secret_wishes import SecretWishes
+from edgewright.application.upgrades import UpgradeDoor
 
 
 def access_to(gateway: Gateway, live: Live) -> Access:
@@ -150,6 +152,12 @@ def furnish(app: FastAPI, gateway: Gateway, live: Live, access: Access) -> None:
         git=gateway.ports.git,
         offer=gateway.offer,
         edge_secrets=live.edge_secrets,
+        nudges=live.nudges,
+    )
+    app.state.upgrade_room = UpgradeRoom(
+        directory=gateway.directory,
+        upgrades=gateway.ports.upgrades,
+        door=UpgradeDoor(gateway.ports.upgrades, gateway.ports.config),
         nudges=live.nudges,
     )
     app.state.token_room = TokenRoom(gateway.ports.operators, live.sessions)

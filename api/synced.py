@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from api.wanted_revisions import WantedRevisions
+from edgewright.application.own_components import FLUX_RELEASE_MISSING
 from edgewright.application.rendering import TEMPLATE_MISSING, RenderInputs, digest_of
 from edgewright.domain.cluster import Condition, ConditionStatus, ConditionType, Desired
 from edgewright.domain.conditions import UNRENDERED, applied_so_far
@@ -62,7 +63,7 @@ class SyncedNow:
         except Waiting:
             return None
         except Stalled as problem:
-            if isinstance(problem, TemplateError) or problem.code == TEMPLATE_MISSING:
+            if isinstance(problem, TemplateError) or problem.code in {TEMPLATE_MISSING, FLUX_RELEASE_MISSING}:
                 return Lack(f"{UNRENDERED} {problem.detail}", looked)
             return None
         changed = max(collected.changed_at, entry.modified_at if entry else collected.changed_at)

@@ -12,6 +12,7 @@ from edgewright.adapters.database.access.operators import SqlIdempotencyKeys, Sq
 from edgewright.adapters.database.clusters.cluster_directory import SqlClusterDirectory
 from edgewright.adapters.database.clusters.cluster_steps import SqlClusterSteps
 from edgewright.adapters.database.clusters.cluster_wishes import SqlClusterWishes
+from edgewright.adapters.database.clusters.upgrades import SqlUpgrades
 from edgewright.adapters.database.config_store.config_store import SqlConfigStore
 from edgewright.adapters.database.edges.edge_reports import SqlEdgeReports
 from edgewright.adapters.database.engine.engine import Database, open_database
@@ -69,6 +70,7 @@ def ports_on(database: Database, repositories: BareGitServer, webhook_key: Path)
         staging=SqlSecretStaging(database),
         ended_requests=SqlEndedRequests(database),
         resealings=SqlResealings(database),
+        upgrades=SqlUpgrades(database),
         audit=SqlAuditLog(database),
         census=SqlCensus(database),
         webhooks=SqlWebhooks(database),

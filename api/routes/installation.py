@@ -9,8 +9,8 @@ from starlette.responses import Response
 from api.admission import installer_door
 from api.dependencies import TheConfig, TheOffer
 from api.stored_flux import not_imported, stored_flux
+from edgewright.application.upgrades import no_agent_image
 from edgewright.bootstrap import render_agent, render_fetching_policy, render_fetching_right
-from edgewright.errors import NotFound
 from edgewright.ports.clusters import ClusterRow
 
 MEDIA_TYPE = "application/yaml"
@@ -47,11 +47,7 @@ async def flux_manifests(*, _cluster: Installed, config: TheConfig, offer: TheOf
 async def agent_manifests(*, cluster: Installed, offer: TheOffer) -> Response:
     """Its account, its rights, its pod; 404 `agent_image_unset`."""
     if (pod := offer.agent_pod()) is None:
-        raise NotFound(
-            "This centre has no image of the agent.",
-            code="agent_image_unset",
-            hint="Run `edgewright agent-image build` where the gateway runs, or set EDGEWRIGHT_AGENT_IMAGE there.",
-        )
+        raise no_agent_image()
     return _manifests(render_agent(pod, namespace=cluster.spec.namespace))
 
 

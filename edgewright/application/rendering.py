@@ -3,11 +3,12 @@
 import asyncio
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import cached_property
 from uuid import UUID
 
+from edgewright.application.own_components import ComponentSources
 from edgewright.domain.cluster import ClusterSpec
 from edgewright.domain.json import JsonObject
 from edgewright.domain.rendering import (
@@ -131,6 +132,7 @@ class RenderInputs:
     def __init__(self, config: ConfigStore, external_url: str) -> None:
         self._config = config
         self._external_url = external_url
+        self._components = ComponentSources(config)
         self._rendered: dict[str, Mapping[str, bytes]] = {}
 
     async def collect(self, row: ClusterRow) -> CollectedInput:
@@ -138,15 +140,16 @@ class RenderInputs:
         its Flux is asked to fetch.
 
         Raises:
-            Stalled: a template is missing (code ``template_missing``).
+            Stalled: a template is missing (code ``template_missing``), or a wanted Flux (``flux_release_missing``).
             Waiting: ``renderer_not_in_force``: workers of another version render now.
         """
         templates = await read_templates(self._config, row.spec.chart)
         _demand_renderer_in_force(templates.installation)
         base = row.proven_url or self._external_url
         interval = FETCHED_WHEN_ASKED if row.asks_flux else FETCHED_BY_ITSELF
+        rendered_from = templates.input_for(row.uuid, row.spec, base, interval)
         return CollectedInput(
-            templates.input_for(row.uuid, row.spec, base, interval),
+            replace(rendered_from, components=await self._components.of(row)),
             templates.sources,
             templates.changed_at,
             _rendered_with(templates.installation),

@@ -25,6 +25,7 @@ from edgewright.domain.json import canonical_json
 from edgewright.domain.kubernetes_names import StoredPlace
 from edgewright.domain.projection import Projection
 from edgewright.domain.reach import Reach
+from edgewright.domain.upgrades import Component, WantedComponents
 from edgewright.ports.config_store import Entry
 from edgewright.ports.git_server import CommitId
 
@@ -52,6 +53,9 @@ class ClusterRow:
         secrets_commit: the newest commit of secrets that is recorded; empty: none is.
         rendered_commit: the head when the generated files were last made sure of; empty: not recorded.
         rendered_digest: of what they were made from; None: they are not there yet, or have to be made anew.
+        wanted: versions of what bootstrap has installed, as far as somebody wants one.
+        upgrading: the component whose upgrade is under way; None: none is.
+        anchor: UID, on the edge, of what owns what bootstrap has installed there; None: the edge does not say.
     """
 
     uuid: UUID
@@ -96,6 +100,9 @@ class ClusterRow:
     secrets_commit: CommitId = ""
     rendered_commit: CommitId = ""
     rendered_digest: str | None = None
+    wanted: WantedComponents = WantedComponents()
+    upgrading: Component | None = None
+    anchor: str | None = None
 
     @property
     def revision(self) -> str | None:

@@ -16,6 +16,7 @@ from edgewright.ports.notifications import Notifications, Webhooks
 from edgewright.ports.operators import IdempotencyKeys, OperatorTokens
 from edgewright.ports.resealing import Resealings
 from edgewright.ports.secret_staging import EndedRequests, SecretStaging
+from edgewright.ports.upgrades import Upgrades
 from edgewright.ports.webhook_delivery import SigningSecrets
 
 
@@ -39,6 +40,7 @@ class StoredPorts:
     staging: SecretStaging
     ended_requests: EndedRequests
     resealings: Resealings
+    upgrades: Upgrades
     audit: AuditLog
     census: Census
     webhooks: Webhooks

@@ -46,6 +46,7 @@ def upkeep_of(centre: WorkflowCentre) -> UpkeepActivities:
         fleet=centre.fleet,
         ended_requests=ports.ended_requests,
         resealings=ports.resealings,
+        upgrades=ports.upgrades,
     )
 
 

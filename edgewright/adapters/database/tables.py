@@ -45,6 +45,7 @@ from edgewright.domain.cluster import (
     Workloads,
 )
 from edgewright.domain.events import EventKind
+from edgewright.domain.upgrades import Component, UpgradeState
 from edgewright.ports.secret_staging import StagedState
 
 
@@ -181,6 +182,9 @@ clusters = Table(
     Column("purge_problem", Text),
     Column("secrets_commit", Text),
     Column("rendered_commit", Text),
+    Column("components", DOCUMENT),
+    Column("upgrading", Choice(Component, 8)),
+    Column("anchor", Text),
     Index("ix_clusters_created", "created_at", "uuid"),
     Index("ix_clusters_trouble", "trouble", "name_key", "uuid"),
     Index("ix_clusters_phase", "phase", "uuid"),
@@ -197,6 +201,8 @@ _UNDERWAY = clusters.c.underway
 Index("ix_clusters_underway", _UNDERWAY, sqlite_where=_UNDERWAY, postgresql_where=_UNDERWAY)
 _DUE = clusters.c.reseal_due_at.is_not(None)
 Index("ix_clusters_reseal_due", clusters.c.reseal_due_at, sqlite_where=_DUE, postgresql_where=_DUE)
+_UPGRADING = clusters.c.upgrading.is_not(None)
+Index("ix_clusters_upgrading", clusters.c.upgrading, sqlite_where=_UPGRADING, postgresql_where=_UPGRADING)
 ACTIVE_IDENTITY = _OPEN & (clusters.c.desired == "present") & clusters.c.acceptance.in_(["pending", "accepted"])
 """Rows among which a ``kube-system`` UID may stand once."""
 Index(
@@ -225,6 +231,22 @@ rendered_from = Table(
     Column("app", Uuid, primary_key=True),
     Column("object", Uuid, primary_key=True),
     Index("ix_rendered_from_entry", "app", "object"),
+)
+
+upgrades = Table(
+    "upgrades",
+    metadata,
+    _of_cluster(primary_key=True),
+    Column("component", Choice(Component, 8), primary_key=True),
+    Column("version", Text, nullable=False),
+    Column("before", Text),
+    Column("fallback", DOCUMENT),
+    Column("state", Choice(UpgradeState, 16), nullable=False),
+    Column("since", MOMENT, nullable=False),
+    Column("deadline", MOMENT),
+    Column("ended_at", MOMENT),
+    Column("reason", Text, nullable=False),
+    Index("ix_upgrades_since", "since", "cluster"),
 )
 
 addresses = Table(

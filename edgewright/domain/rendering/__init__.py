@@ -3,9 +3,11 @@
 ``repository`` makes every generated file of a cluster from its templates, ``secret_drivers`` what drives the secrets
 of each namespace, ``removal`` takes the workloads away when a cluster is deleted, and adds the rights to give up
 what seals its secrets, ``releases`` finds what is installed from the centre's own charts, ``deliverable`` refuses
-what YAML cannot carry, ``manifests`` checks Kubernetes manifests and spells them as YAML.
+what YAML cannot carry, ``manifests`` checks Kubernetes manifests and spells them as YAML, ``components`` brings Flux
+and the agent to the version that is wanted.
 """
 
+from edgewright.domain.rendering.components import OwnComponents, WantedComponent
 from edgewright.domain.rendering.deliverable import check_values
 from edgewright.domain.rendering.layout import (
     BY_HAND_FOLDER,
@@ -37,7 +39,9 @@ __all__ = [
     "SECRETS_FOLDER",
     "SELF_LINK_PATH",
     "ChartRelease",
+    "OwnComponents",
     "RenderInput",
+    "WantedComponent",
     "check_values",
     "purge_files",
     "releases_of_shared_charts",

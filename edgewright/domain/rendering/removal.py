@@ -12,6 +12,7 @@ from uuid import UUID
 import yaml
 
 from edgewright.domain.json import Json, JsonObject
+from edgewright.domain.rendering.components import COMPONENT_FOLDERS
 from edgewright.domain.rendering.layout import (
     BY_HAND_FOLDER,
     BY_HAND_NOTE,
@@ -51,9 +52,10 @@ _KEPT = frozenset({"interval", "retryInterval", "timeout"})
 def workload_removal(paths: Sequence[str]) -> Mapping[str, bytes | None]:
     """The changes that take every workload off a cluster and leave what drives it.
 
-    Everything in ``by-hand`` and every sealed secret goes, and the files in ``edo/cluster`` that a changed Flux
-    template added. The notes of the emptied folders stay, and those of the two above come back: Flux prunes what a
-    folder used to hold only while the folder exists.
+    Everything in ``by-hand`` and every sealed secret goes, the files in ``edo/cluster`` that a changed Flux
+    template added, and what brings components: those stay on the edge, which goes on by them until it detaches. The
+    notes of the emptied folders stay, and those of the two above come back: Flux prunes what a folder used to hold
+    only while the folder exists.
 
     The files of the default Flux template stay, ``edge-cluster.yaml`` among them: its release brings sealed-secrets,
     which leaves with it when the edge detaches. An object that a file removed here used to describe survives if
@@ -76,7 +78,7 @@ def workload_removal(paths: Sequence[str]) -> Mapping[str, bytes | None]:
 def _is_workload(path: str) -> bool:
     if path in {BY_HAND_NOTE_PATH, SECRETS_NOTE_PATH} or is_namespace_note(path) or path.startswith(DRIVERS_FOLDER):
         return False
-    if path.startswith((BY_HAND_FOLDER, SECRETS_FOLDER)):
+    if path.startswith((BY_HAND_FOLDER, SECRETS_FOLDER, *COMPONENT_FOLDERS)):
         return True
     return path.startswith(CLUSTER_FOLDER) and path.removeprefix(CLUSTER_FOLDER) not in DRIVER_FILES
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from edgewright.domain.json import Json, JsonObject, canonical_json
+from edgewright.domain.rendering.components import COMPONENT_FOLDERS, OwnComponents, component_files
 from edgewright.domain.rendering.layout import (
     BY_HAND_FOLDER,
     BY_HAND_NOTE,
@@ -70,6 +71,7 @@ class RenderInput:
         url_self: URL of the cluster's driving repository, as the edge reaches it.
         url_helm: URL of the repository with the shared Helm charts, as the edge reaches it.
         fetch_interval: how often Flux looks for news by itself.
+        components: those that somebody wants in a version; None: the edge keeps what bootstrap has installed.
     """
 
     uuid: UUID
@@ -83,6 +85,7 @@ class RenderInput:
     url_self: str
     url_helm: str
     fetch_interval: str = FETCHED_BY_ITSELF
+    components: OwnComponents | None = None
 
 
 def render_repository(spec: RenderInput) -> Mapping[str, bytes]:
@@ -102,6 +105,8 @@ def render_repository(spec: RenderInput) -> Mapping[str, bytes]:
         pattern += [manifest for manifest in manifests if drives_secrets(manifest)]
         if others:
             files[CLUSTER_FOLDER + file] = manifests_yaml(others)
+    if spec.components is not None:
+        files |= component_files(spec.components, spec.uuid, spec.namespace)
     return dict(sorted({**files, **pattern_file(pattern)}.items()))
 
 
@@ -134,6 +139,8 @@ def render_digest(spec: RenderInput) -> str:
         "url_helm": spec.url_helm,
         "fetch_interval": spec.fetch_interval,
     }
+    if spec.components is not None:
+        described["components"] = spec.components.described()
     try:
         canonical = canonical_json(described)
     except ValueError as error:
@@ -144,9 +151,9 @@ def render_digest(spec: RenderInput) -> str:
 def render_changes(rendered: Mapping[str, bytes], paths: Sequence[str]) -> Mapping[str, bytes | None]:
     """What a commit has to change so that a repository holds the rendered files and no stale ones.
 
-    Files in ``edo/cluster`` that are no longer rendered go. Sealed secrets and ``by-hand`` stay untouched; the note
-    in ``by-hand``, whose owner may delete it, is written only while the folder holds nothing. The drivers of secrets
-    depend on the secrets at the head: see ``secret_drivers``.
+    Files in ``edo/cluster`` that are no longer rendered go, and those of components. Sealed secrets and ``by-hand``
+    stay untouched; the note in ``by-hand``, whose owner may delete it, is written only while the folder holds
+    nothing. The drivers of secrets depend on the secrets at the head: see ``secret_drivers``.
 
     Args:
         rendered: the outcome of ``render_repository``.
@@ -156,7 +163,8 @@ def render_changes(rendered: Mapping[str, bytes], paths: Sequence[str]) -> Mappi
     if any(path.startswith(BY_HAND_FOLDER) for path in paths):
         changes.pop(BY_HAND_NOTE_PATH, None)
     for path in paths:
-        if path.startswith(CLUSTER_FOLDER) and not path.startswith(DRIVERS_FOLDER) and path not in rendered:
+        generated = path.startswith((CLUSTER_FOLDER, *COMPONENT_FOLDERS)) and not path.startswith(DRIVERS_FOLDER)
+        if generated and path not in rendered:
             changes[path] = None
     return changes | rendered_drivers(read_pattern(rendered.get(DRIVER_PATTERN_PATH)), paths)
 

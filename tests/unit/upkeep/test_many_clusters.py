@@ -151,9 +151,7 @@ class Repositories:
 
 
 def keeping(centre: Any) -> UpkeepActivities:
-    return UpkeepActivities(
-        centre, centre, centre, centre, centre, fleet=centre, ended_requests=centre, resealings=centre
-    )
+    return UpkeepActivities(*(centre,) * 5, fleet=centre, ended_requests=centre, resealings=centre, upgrades=centre)
 
 
 @pytest.mark.parametrize("count", [1, 12, 1000])
@@ -275,6 +273,7 @@ def sweeping(clusters: Unfinished, fleet: StillFleet) -> UpkeepActivities:
         fleet=cast(Fleet, fleet),
         ended_requests=unused,
         resealings=unused,
+        upgrades=unused,
     )
 
 

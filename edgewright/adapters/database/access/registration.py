@@ -20,6 +20,7 @@ from edgewright.adapters.database.rows.access_rows import (
 )
 from edgewright.adapters.database.rows.cluster_record import ClusterRecord
 from edgewright.adapters.database.rows.cluster_rows import present_row, raise_change, refuse_doubled_identity
+from edgewright.adapters.database.rows.upgrade_rows import drop_wanted
 from edgewright.adapters.database.tables import clusters, credentials, registration_tokens
 from edgewright.domain.cluster import Acceptance, AcceptancePolicy, CredentialState, Role, TokenState
 from edgewright.domain.events import EventKind
@@ -64,6 +65,11 @@ class EdgeRegistration:
             # The code stands for these credentials: whoever claims the same UID with others must not be accepted
             # by the code that stands on the first one's terminal.
             short_code = row.short_code if again and row.short_code else new_short_code()
+            dropped = await drop_wanted(
+                connection, at, row, "A fresh bootstrap line installs what the centre has now."
+            )
+            if dropped:
+                await raise_change(connection, row, **dropped)
             if not again or row.acceptance != acceptance:
                 await raise_change(
                     connection,

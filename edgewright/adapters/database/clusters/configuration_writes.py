@@ -31,6 +31,7 @@ from edgewright.adapters.database.rows.cluster_rows import (
 from edgewright.adapters.database.rows.label_rows import add_labels, write_labels
 from edgewright.adapters.database.rows.lease_rows import lease_end
 from edgewright.adapters.database.rows.staged_rows import refuse_staged
+from edgewright.adapters.database.rows.upgrade_rows import drop_wanted
 from edgewright.adapters.database.tables import clusters, credentials
 from edgewright.adapters.time_zones import timetable_of
 from edgewright.domain.cluster import (
@@ -245,6 +246,7 @@ async def leave_hardware(connection: AsyncConnection, at: datetime, row: Cluster
         connection, row.uuid, "new_hardware", "The cluster moves to new hardware; enter the secret again after that."
     )
     await delete_entry(connection, at, APP_CLUSTER_STATUS, row.uuid)
+    await drop_wanted(connection, at, row, "The cluster moves to new hardware.")
     return {**HARDWARE_UNKNOWN, "generation": row.generation + 1, "lease_epoch": row.lease_epoch + 1}
 
 

@@ -11,6 +11,7 @@ from edgewright.adapters.database.rows.cluster_record import NO_PURGE, ClusterCh
 from edgewright.adapters.database.rows.cluster_rows import must_read_row, raise_change
 from edgewright.adapters.database.rows.resealing_rows import ask_again
 from edgewright.adapters.database.rows.staged_rows import refuse_staged
+from edgewright.adapters.database.rows.upgrade_rows import drop_wanted
 from edgewright.domain.cluster import Desired
 from edgewright.domain.deletion import (
     DeletionDecision,
@@ -89,6 +90,7 @@ async def _begin(connection: AsyncConnection, at: datetime, row: ClusterRecord, 
         "workloads": decision.workloads,
         "inventory_empty_at": None,
         "detached_at": None,
+        **await drop_wanted(connection, at, row, "The cluster is being deleted."),
     }
     await raise_change(connection, row, **leaving)
     await let_in_again(connection, row.uuid, row.acceptance)

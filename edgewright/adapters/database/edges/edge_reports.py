@@ -34,6 +34,7 @@ from edgewright.adapters.database.rows.heartbeat_rows import (
     said_columns,
 )
 from edgewright.adapters.database.rows.lease_rows import make_current, make_expired, note_joined, renewed_lease
+from edgewright.adapters.database.rows.upgrade_rows import note_anchor, note_proof
 from edgewright.adapters.database.tables import clusters, credentials
 from edgewright.adapters.database.upkeep.presence import Presence, listens, read_presence
 from edgewright.domain.cluster import CertificateFacts, CredentialState, Desired, LeaseState, Role
@@ -125,6 +126,8 @@ class SqlEdgeReports(Presence):
             if changed:
                 was, now = read_edge_status(before.body) if before else None, read_edge_status(body)
                 await tell_status(connection, at, row, was, now, events=events, actor=actor)
+                await note_proof(connection, at, row, now)
+                await note_anchor(connection, row, now)
             await events.write(connection, at)
             return True
 

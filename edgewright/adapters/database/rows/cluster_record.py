@@ -19,6 +19,7 @@ from edgewright.domain.cluster import (
 )
 from edgewright.domain.json import JsonObject
 from edgewright.domain.kubernetes_names import StoredPlace
+from edgewright.domain.upgrades import Component
 from edgewright.ports.git_server import CommitId
 
 
@@ -109,6 +110,9 @@ class ClusterRecord(NamedTuple):
     purge_problem: str | None
     secrets_commit: CommitId | None
     rendered_commit: CommitId | None
+    components: JsonObject | None
+    upgrading: Component | None
+    anchor: str | None
 
 
 class ClusterChanges(TypedDict, total=False):
@@ -198,9 +202,13 @@ class ClusterChanges(TypedDict, total=False):
     purge_problem: str | None
     secrets_commit: CommitId | None
     rendered_commit: CommitId | None
+    components: JsonObject | None
+    upgrading: Component | None
+    anchor: str | None
 
 
 NO_PURGE: ClusterChanges = {"purge": None, "purged": None, "purge_problem": None}
+NOTHING_WANTED: ClusterChanges = {"components": None, "upgrading": None}
 NOTHING_PROPOSED: ClusterChanges = {
     "proposed_fingerprint": None,
     "proposed_not_after": None,
@@ -241,5 +249,7 @@ HARDWARE_UNKNOWN: ClusterChanges = {
     "asks_flux": None,
     "asks_flux_since": None,
     **NO_PURGE,
+    **NOTHING_WANTED,
+    "anchor": None,
 }
 """What a row says of hardware that nobody has heard of: that of a new cluster, or of a new generation."""

@@ -30,6 +30,7 @@ from edgewright.domain.ended import cluster_deleted
 from edgewright.domain.json import JsonObject
 from edgewright.domain.projection import Projection
 from edgewright.domain.reach import Reach
+from edgewright.domain.upgrades import WantedComponents
 from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION, APP_CLUSTER_STATUS
 from edgewright.errors import Conflict, NotFound, Superseded
 from edgewright.ports.clusters import ClusterRow
@@ -312,6 +313,9 @@ def _cluster_row(row: ClusterRecord, joined: JoinedColumns, *, projection: Proje
         secrets_commit=row.secrets_commit or "",
         rendered_commit=row.rendered_commit or "",
         rendered_digest=row.rendered_digest,
+        wanted=wanted_from(row),
+        upgrading=row.upgrading,
+        anchor=row.anchor,
     )
 
 
@@ -328,6 +332,11 @@ def lease_from(row: ClusterRecord, listening_since: datetime | None) -> Lease:
         expires_at=expires_at,
         clock_offset_seconds=row.clock_offset,
     )
+
+
+def wanted_from(row: ClusterRecord) -> WantedComponents:
+    """The versions that the cluster is to have."""
+    return WantedComponents.model_validate(row.components or {})
 
 
 def certificate_from(row: ClusterRecord) -> CertificateFacts | None:

@@ -33,6 +33,7 @@ from edgewright.adapters.database.tables import (
     resealing_secrets,
     resealings,
     staged_changes,
+    upgrades,
     webhooks,
 )
 from edgewright.domain.conditions import KEY_AGE_LIMIT
@@ -40,6 +41,7 @@ from edgewright.domain.credentials import LONGEST_TOKEN_LIFE
 from edgewright.domain.deletion import DEADLINE
 from edgewright.domain.ended import LONGEST_DEADLINE
 from edgewright.domain.notifications import LONGEST_REST
+from edgewright.domain.upgrades import PATIENCE
 
 AHEAD = timedelta(minutes=1)
 """A stored moment so far in the future was written by a clock that was wrong."""
@@ -93,12 +95,15 @@ MENDED: Final = (
     Stored("idempotency keys", idempotency_keys.c.expires_at, may_be=REMEMBERED, becomes=REMEMBERED),
     Stored("unanswered idempotency keys", idempotency_keys.c.claimed_at),
     Stored("applied signals", applied_verbs.c.applied_at),
+    Stored("upgrades", upgrades.c.since),
+    Stored("deadlines of upgrades", upgrades.c.deadline, may_be=PATIENCE, becomes=PATIENCE),
 )
 
 _SHOWN: Final = "people are shown it; nothing is decided by it"
 _WHETHER: Final = "only whether it is there counts"
 _OF_CERTIFICATE: Final = "the certificate says so, and one that is not valid yet is refused"
 HARMLESS: Final[Mapping[Column[Any], str]] = {
+    upgrades.c.ended_at: _SHOWN,
     changes.c.at: _SHOWN,
     entries.c.modified_at: _SHOWN,
     events.c.at: "events are never changed, and ordered by their position; doctor names them",

@@ -1,0 +1,277 @@
+"""Upgrades: admission under a limit, and the judgement of those under way."""
+
+import base64
+import json
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import NamedTuple
+from uuid import UUID
+
+from sqlalchemy import case, delete, func, insert, literal, select, tuple_, update
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from edgewright.adapters.database.columns import MOMENT
+from edgewright.adapters.database.config_store.entries import read_entry
+from edgewright.adapters.database.engine.engine import Database
+from edgewright.adapters.database.events.events import record
+from edgewright.adapters.database.rows.cluster_record import ClusterRecord
+from edgewright.adapters.database.rows.cluster_rows import find_row, present_row, raise_change, wanted_from
+from edgewright.adapters.database.rows.upgrade_rows import (
+    UpgradeRecord,
+    fall_back,
+    note_proof,
+    read_upgrade,
+)
+from edgewright.adapters.database.tables import clusters, upgrades
+from edgewright.adapters.database.upkeep.presence import listens, read_presence
+from edgewright.domain.cluster import Acceptance, Desired, LeaseState
+from edgewright.domain.edge_status import EdgeStatus, read_edge_status
+from edgewright.domain.events import EventKind
+from edgewright.domain.upgrades import PATIENCE, Component, Upgrade, UpgradeState, trouble_of
+from edgewright.domain.wellknown import APP_CLUSTER_STATUS
+from edgewright.errors import Conflict, Invalid
+from edgewright.ports.upgrades import UpgradeFilter, UpgradePage, UpgradeWish
+
+ADMISSION_LOCK = 0x65647570
+"""Key of the PostgreSQL advisory lock that lets one transaction count and admit at a time."""
+LARGEST_PAGE = 500
+MOST_JUDGED = 500
+"""At one time."""
+
+
+class ShownUpgrade(NamedTuple):
+    """What a page shows; the columns are selected in this order."""
+
+    cluster: UUID
+    name: str
+    component: Component
+    version: str
+    before: str | None
+    state: UpgradeState
+    since: datetime
+    ended_at: datetime | None
+    reason: str
+
+
+class SqlUpgrades:
+    """Implements ``Upgrades``."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def admit(self, wish: UpgradeWish, *, actor: str) -> tuple[Upgrade, bool]:
+        async with self._database.write() as connection:
+            if connection.dialect.name == "postgresql":
+                await connection.execute(select(func.pg_advisory_xact_lock(ADMISSION_LOCK)))
+            at = await self._database.now(connection)
+            row = await present_row(connection, wish.cluster)
+            wanted = wanted_from(row).with_target(wish.target)
+            last = await read_upgrade(connection, row, wish.component)
+            if last is not None and wanted == wanted_from(row) and _stands(row, last):
+                return _told(row, last), False
+            _demand_room(row, wish)
+            await _demand_turn(connection, wish)
+            components = wanted.model_dump(mode="json", exclude_none=True)
+            await raise_change(connection, row, components=components, upgrading=wish.component)
+            begun = UpgradeRecord(
+                cluster=row.uuid,
+                component=wish.component,
+                version=wish.target.version,
+                before=wish.before,
+                fallback=None if wish.fallback is None else wish.fallback.model_dump(mode="json", exclude_none=True),
+                state=UpgradeState.UNDER_WAY,
+                since=at,
+                deadline=at + PATIENCE if row.lease_state is LeaseState.CURRENT else None,
+                ended_at=None,
+                reason="",
+            )
+            mine = (upgrades.c.cluster == row.uuid) & (upgrades.c.component == wish.component)
+            await connection.execute(delete(upgrades).where(mine))
+            await connection.execute(insert(upgrades).values(begun._asdict()))
+            await record(
+                connection,
+                at,
+                cluster=row.uuid,
+                actor=actor,
+                kind=EventKind.UPGRADE_BEGUN,
+                message=f"{wish.component.titled} of {row.name} is to be upgraded to {begun.version}.",
+                component=wish.component,
+                version=begun.version,
+                before=begun.before,
+            )
+            return _told(row, begun), True
+
+    async def judge(self) -> Sequence[UUID]:
+        statement = (
+            select(clusters.c.uuid)
+            .where(clusters.c.upgrading.is_not(None), clusters.c.closed_at.is_(None))
+            .order_by(clusters.c.uuid)
+            .limit(MOST_JUDGED)
+        )
+        async with self._database.read(long=True) as connection:
+            found = list(await connection.scalars(statement))
+        nudged: list[UUID] = []
+        for cluster in found:
+            async with self._database.write() as connection:
+                if await self._judge_one(connection, cluster):
+                    nudged.append(cluster)
+        return nudged
+
+    async def _judge_one(self, connection: AsyncConnection, cluster: UUID) -> bool:
+        """Whether the cluster wants a nudge."""
+        at = await self._database.now(connection)
+        row = await find_row(connection, cluster)
+        if row is None or row.upgrading is None or row.closed_at is not None:
+            return False
+        last = await read_upgrade(connection, row, row.upgrading)
+        if last is None:
+            return False
+        entry = await read_entry(connection, APP_CLUSTER_STATUS, cluster)
+        status = read_edge_status(entry.body if entry else {})
+        if await note_proof(connection, at, row, status):
+            return True
+        begins = await _begins(connection, at, row, last)
+        if begins is not None:
+            mine = (upgrades.c.cluster == row.uuid) & (upgrades.c.component == last.component)
+            if begins != last.deadline:
+                await connection.execute(update(upgrades).where(mine).values(deadline=begins))
+            return False
+        if last.deadline is None or at < last.deadline:
+            return False
+        return await fall_back(connection, at, row, last, _reason(row, last, status))
+
+    async def page(self, filter_: UpgradeFilter) -> UpgradePage:
+        if not 1 <= filter_.limit <= LARGEST_PAGE:
+            raise Invalid(f"A page has 1 to {LARGEST_PAGE} lines.", code="limit_invalid", where="limit")
+        columns = [clusters.c.name if name == "name" else upgrades.c[name] for name in ShownUpgrade._fields]
+        ended = case((upgrades.c.state == UpgradeState.UNDER_WAY, 0), else_=1)
+        statement = select(*columns).join(clusters, clusters.c.uuid == upgrades.c.cluster)
+        statement = statement.where(clusters.c.closed_at.is_(None))
+        if filter_.component is not None:
+            statement = statement.where(upgrades.c.component == filter_.component)
+        if filter_.state is not None:
+            statement = statement.where(upgrades.c.state == filter_.state)
+        if filter_.cluster is not None:
+            statement = statement.where(upgrades.c.cluster == filter_.cluster)
+        if filter_.after is not None:
+            last_ended, last_since, last_cluster, last_component = _position(filter_.after)
+            behind = tuple_(upgrades.c.since, upgrades.c.cluster, upgrades.c.component) < tuple_(
+                literal(last_since, MOMENT),
+                literal(last_cluster, upgrades.c.cluster.type),
+                literal(last_component, upgrades.c.component.type),
+            )
+            statement = statement.where((ended > last_ended) | ((ended == last_ended) & behind))
+        statement = statement.order_by(
+            ended, upgrades.c.since.desc(), upgrades.c.cluster.desc(), upgrades.c.component.desc()
+        ).limit(filter_.limit + 1)
+        async with self._database.read(long=True) as connection:
+            rows = [ShownUpgrade._make(row) for row in await connection.execute(statement)]
+        shown = rows[: filter_.limit]
+        more = len(rows) > filter_.limit
+        return UpgradePage([Upgrade(**row._asdict()) for row in shown], _cursor(shown[-1]) if more else None)
+
+
+def _stands(row: ClusterRecord, last: UpgradeRecord) -> bool:
+    """Whether what is asked for is under way already, or proven."""
+    return row.upgrading is last.component or last.state is UpgradeState.DONE
+
+
+def _demand_room(row: ClusterRecord, wish: UpgradeWish) -> None:
+    if row.upgrading is not None:
+        raise Conflict(
+            f"An upgrade of {row.name} is under way: {row.upgrading}.",
+            code="upgrade_under_way",
+            hint="Wait for its end; `edgewright upgrade list` shows it.",
+        )
+    if row.paused:
+        raise Conflict(
+            f"Commits for {row.name} are paused, so an upgrade would not reach it.",
+            code="paused",
+            hint=f"Resume it first: edgewright cluster resume {row.name}.",
+        )
+    if row.acceptance is not Acceptance.ACCEPTED or row.edge_reported_at is None:
+        raise Conflict(
+            f"No edge of {row.name} has reported yet, so there is nothing to upgrade.",
+            code="edge_not_attached",
+            hint="A bootstrap line installs the newest versions.",
+        )
+    if row.lease_state is not LeaseState.CURRENT and not wish.even_if_silent:
+        raise Conflict(
+            f"The edge of {row.name} is silent, so nobody could see whether an upgrade works.",
+            code="edge_silent",
+            hint="Upgrade it once it is heard again, or say even_if_silent.",
+        )
+
+
+async def _demand_turn(connection: AsyncConnection, wish: UpgradeWish) -> None:
+    if wish.at_once is None:
+        return
+    counted = select(func.count()).where(
+        clusters.c.upgrading.is_not(None), clusters.c.closed_at.is_(None), clusters.c.uuid != wish.cluster
+    )
+    under_way = await connection.scalar(counted) or 0
+    if under_way >= wish.at_once:
+        raise Conflict(
+            f"{under_way} upgrades are under way, and no more than {wish.at_once} may be at once.",
+            code="upgrade_limit_reached",
+            hint="Ask again when one has ended; `edgewright upgrade list` shows them.",
+        )
+
+
+async def _begins(
+    connection: AsyncConnection, at: datetime, row: ClusterRecord, last: UpgradeRecord
+) -> datetime | None:
+    """The deadline of an upgrade that the edge cannot have had long enough; None: it stays as it is."""
+    presence = await read_presence(connection)
+    heard = presence is not None and listens(presence.listening_since, presence.listening_until, at)
+    if not heard or presence is None or at - presence.listening_since < PATIENCE:
+        return at + PATIENCE if last.deadline is not None else None
+    is_committed = row.change_done >= row.change and row.rendered_digest is not None
+    has_called = row.last_heard is not None and row.last_heard > last.since
+    if row.desired is not Desired.PRESENT or row.paused or not (is_committed and has_called):
+        return at + PATIENCE if last.deadline is not None else None
+    if last.deadline is None and row.lease_state is LeaseState.CURRENT:
+        return at + PATIENCE
+    return None
+
+
+def _reason(row: ClusterRecord, last: UpgradeRecord, status: EdgeStatus) -> str:
+    waited = f"Nothing has proven {last.version} within {PATIENCE.seconds // 60} minutes"
+    if row.lease_state is not LeaseState.CURRENT:
+        return f"{waited}, and the edge is silent."
+    said = trouble_of(wanted_from(row), last.component, status)
+    return f"{waited}. Flux says: {said[:500]}" if said else f"{waited}."
+
+
+def _told(row: ClusterRecord, last: UpgradeRecord) -> Upgrade:
+    return Upgrade(
+        cluster=row.uuid,
+        name=row.name,
+        component=last.component,
+        version=last.version,
+        before=last.before,
+        state=last.state,
+        since=last.since,
+        ended_at=last.ended_at,
+        reason=last.reason,
+    )
+
+
+def _cursor(last: ShownUpgrade) -> str:
+    ended = int(last.state is not UpgradeState.UNDER_WAY)
+    position = [ended, last.since.isoformat(), str(last.cluster), last.component.value]
+    return base64.urlsafe_b64encode(json.dumps(position).encode()).decode()
+
+
+def _position(cursor: str) -> tuple[int, datetime, UUID, Component]:
+    try:
+        ended, since, cluster, component = json.loads(base64.urlsafe_b64decode(cursor.encode()))
+        moment = datetime.fromisoformat(since).astimezone(UTC)
+        return int(bool(ended)), moment, UUID(cluster), Component(component)
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError):
+        raise Invalid(
+            "This is no continuation of this list.",
+            code="after_invalid",
+            hint="Use `next` of the page before.",
+            where="after",
+        ) from None
