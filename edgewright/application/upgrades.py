@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from edgewright.application.own_components import flux_release
+from edgewright.application.flux_releases import release_named
 from edgewright.domain.imported_flux import ImportedFlux
 from edgewright.domain.upgrades import AgentTarget, Component, FluxTarget, Upgrade, is_backwards, reported
 from edgewright.domain.wellknown import APP_FLUX_BUNDLE, OBJECT_FLUX_BUNDLE
@@ -140,7 +140,7 @@ class UpgradeDoor:
                 hint="An administrator imports it once: edgewright flux import install.yaml --sha256 HEX.",
             )
         present = ImportedFlux.model_validate(entry.body)
-        found = present if version in (None, present.version) else await flux_release(self._config, version or "")
+        found = present if version in (None, present.version) else await release_named(self._config, version or "")
         if found is None:
             raise NotFound(
                 f"This centre has not imported Flux {version}.",
