@@ -11,6 +11,7 @@ from pydantic import ConfigDict
 from api.auth import Administrator, Reader, actor_of
 from api.bodies import bounded_body
 from api.dependencies import TheConfig, TheOffer
+from api.routes.upgrades import TheUpgradeRoom
 from api.schemas.base import Answer
 from api.stored_flux import not_imported, stored_flux
 from edgewright.application.flux_releases import KeptFlux, keep, releases
@@ -95,6 +96,7 @@ async def import_flux(
     request: Request,
     config: TheConfig,
     offer: TheOffer,
+    room: TheUpgradeRoom,
 ) -> FluxBody:
     """Edges that are attached from now on get this one; others keep what they have. 409 `flux_older`.
 
@@ -102,7 +104,8 @@ async def import_flux(
     """
     content = await bounded_body(request, MAX_BUNDLE_BYTES)
     flux = await asyncio.to_thread(checked_import, content, sha256)
-    entry = await keep(config, flux, actor_of(operator), even_if_older=even_if_older)
+    in_use = await room.upgrades.fluxes_in_use()
+    entry = await keep(config, flux, actor_of(operator), even_if_older=even_if_older, in_use=in_use)
     return _body(offer.registry_mirror, flux, entry, await releases(config))
 
 

@@ -16,7 +16,7 @@ from edgewright.agent.fetching import FluxFetching
 from edgewright.agent.key_check import KeyCheck
 from edgewright.agent.kubernetes import Kubernetes
 from edgewright.agent.leaving import Leaving
-from edgewright.agent.lifetime import Readiness, main_of
+from edgewright.agent.lifetime import ReadinessFile, main_of
 from edgewright.agent.moving import Moving
 from edgewright.agent.pauses import Backoff
 from edgewright.agent.reporter import Reporter
@@ -42,7 +42,7 @@ async def run(settings: AgentSettings) -> None:
     Raises:
         ExceptionGroup: of an ``EdgewrightError``: only a new start can go on.
     """
-    clock, chance, readiness = RealClock(), SystemRandom(), Readiness()
+    clock, chance, readiness = RealClock(), SystemRandom(), ReadinessFile()
     kubernetes, certificate = Kubernetes(), SealingCertificateSource(settings.sealing_url)
     controller = SealingController(settings.sealing_url, clock)
 

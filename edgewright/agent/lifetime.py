@@ -84,7 +84,7 @@ async def keep_alive(file: Path = ALIVE, seconds: float = TOUCH_SECONDS) -> None
         await asyncio.sleep(seconds)
 
 
-class Readiness:
+class ReadinessFile:
     """Tells the readiness probe that the centre has answered this process.
 
     It goes on telling so: a centre that is away for a while is no reason to replace an agent.

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID, uuid5
 
-from edgewright.domain.imported_flux import ImportedFlux, is_older_flux
+from edgewright.domain.imported_flux import ImportedFlux
 from edgewright.domain.json import JsonObject
+from edgewright.domain.versions import is_older
 from edgewright.domain.wellknown import APP_FLUX_BUNDLE, CLASS_FLUX_RELEASE, OBJECT_FLUX_BUNDLE
 from edgewright.errors import Conflict, PreconditionFailed
 from edgewright.ports.config_store import ConfigStore, Entry, Excerpt, Precondition
@@ -84,7 +85,7 @@ async def keep(
         before = await config.get(APP_FLUX_BUNDLE, OBJECT_FLUX_BUNDLE)
         if before is not None:
             present = ImportedFlux.model_validate(before.body)
-            if not even_if_older and is_older_flux(flux.version, present.version):
+            if not even_if_older and is_older(flux.version, present.version):
                 raise _older(flux, present)
             imported_at = before.modified_at.isoformat()
             await _keep(config, present.sha256, {**before.body, _IMPORTED_AT: imported_at}, actor)

@@ -40,14 +40,14 @@ class ComponentSources:
         place = (target.sha256, target.mirror)
         found = self._fluxes.pop(place, None)
         if found is None:
-            flux = await release(self._config, target.sha256)
-            if flux is None:
+            imported = await release(self._config, target.sha256)
+            if imported is None:
                 raise Stalled(
                     f"The centre no longer has Flux {target.version}, which this cluster is to have.",
                     code=FLUX_RELEASE_MISSING,
                     hint="Import the same file again, or upgrade the cluster to another release.",
                 )
-            found = await asyncio.to_thread(flux.for_script, mirror=target.mirror)
+            found = await asyncio.to_thread(imported.for_script, mirror=target.mirror)
         self._fluxes[place] = found
         while len(self._fluxes) > REMEMBERED:
             del self._fluxes[next(iter(self._fluxes))]

@@ -4,7 +4,6 @@ import hashlib
 from collections.abc import Mapping
 from functools import lru_cache
 
-from packaging.version import InvalidVersion, Version
 from pydantic import BaseModel, ConfigDict
 
 from edgewright.domain.flux_bundle import FluxBundle, read_flux_bundle
@@ -48,18 +47,6 @@ class ImportedFlux(BaseModel):
     def labelled(self, labels: Mapping[str, str], *, mirror: str | None) -> bytes:
         """All of it, each object with more labels. Takes a second of computing."""
         return _read(self.manifests).rendered(mirror=mirror, labels=labels)
-
-
-def is_older_flux(version: str, than: str) -> bool | None:
-    """Whether a version of Flux comes before another; None: one of them is not labelled, or not as a release is.
-
-    >>> is_older_flux("v2.9.1", "v2.10.0"), is_older_flux("v2.7.0", "v2.7.0-rc.1"), is_older_flux("", "v2.7.0")
-    (True, False, None)
-    """
-    try:
-        return Version(version) < Version(than)
-    except InvalidVersion:
-        return None
 
 
 def checked_import(content: bytes, sha256: str) -> ImportedFlux:

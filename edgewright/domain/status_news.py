@@ -34,7 +34,7 @@ _NAMED = 3
 _LONGEST = 100
 """Characters of a name or version that an edge gives."""
 _LONGEST_IMAGE = 300
-"""Of an image: what tells it from others is at its end."""
+"""Characters of an image, whose end tells it from others."""
 _LONGEST_SENTENCE = 300
 """Characters of what Flux says: a line of the timeline is to be read at a glance."""
 

@@ -11,6 +11,7 @@ from edgewright.cli.commands.durations import ago
 from edgewright.cli.commands.listing import Listing, form_of, show_document, show_listing
 from edgewright.cli.commands.options import AsJson, Form, Output, example
 from edgewright.cli.commands.screen import Column, Document, moment, say, show_facts
+from edgewright.cli.commands.upgrade import upgrade_flux
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.cli.flux_releases import LARGEST_BYTES, RELEASES, fetch_release, version_of
 
@@ -122,3 +123,6 @@ def _show(document: Document, form: Form) -> None:
         *(("image", image) for image in document["images"]),
     ]
     show_facts(facts, fold=form is not Form.WIDE)
+
+
+app.command("upgrade", epilog=example("flux upgrade --all --version v2.7.3"))(upgrade_flux)

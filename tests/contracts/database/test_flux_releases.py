@@ -7,7 +7,8 @@ from database_stores import ACTOR, Store
 from flux_file import VERSION, flux_file, sha256_of
 
 from edgewright.application.flux_releases import MOST_KEPT, keep, release, release_named, releases
-from edgewright.domain.imported_flux import ImportedFlux, checked_import, is_older_flux
+from edgewright.domain.imported_flux import ImportedFlux, checked_import
+from edgewright.domain.versions import is_older
 from edgewright.domain.wellknown import APP_FLUX_BUNDLE, OBJECT_FLUX_BUNDLE
 from edgewright.errors import Conflict
 
@@ -146,4 +147,4 @@ async def test_an_import_that_died_half_way_is_made_again(store: Store, monkeypa
     ],
 )
 def test_versions_are_compared_as_releases_number_them(version: str, than: str, older: bool | None) -> None:
-    assert is_older_flux(version, than) is older
+    assert is_older(version, than) is older

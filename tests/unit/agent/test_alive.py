@@ -5,7 +5,7 @@ from pathlib import Path
 
 from structlog.testing import capture_logs
 
-from edgewright.agent.lifetime import Readiness, keep_alive
+from edgewright.agent.lifetime import ReadinessFile, keep_alive
 
 
 async def test_the_file_is_touched_as_long_as_the_loop_turns(tmp_path: Path) -> None:
@@ -39,13 +39,13 @@ async def test_a_file_that_cannot_be_written_ends_nothing(tmp_path: Path) -> Non
 
 
 def test_a_probe_that_nobody_makes_gets_no_file(tmp_path: Path) -> None:
-    Readiness(tmp_path / "no-such-folder" / "answered").tell()
+    ReadinessFile(tmp_path / "no-such-folder" / "answered").tell()
     assert list(tmp_path.iterdir()) == []
 
 
 def test_an_answer_that_cannot_be_noted_is_noted_with_the_next_one(tmp_path: Path) -> None:
     file = tmp_path / "answered"
-    readiness = Readiness(file)
+    readiness = ReadinessFile(file)
     file.symlink_to(tmp_path / "nowhere" / "answered")
     with capture_logs() as logged:
         for _ in range(2):

@@ -12,7 +12,7 @@ import yaml
 from pod_environment import PROXY_KEYS
 
 from edgewright.agent.fetching import SOURCES
-from edgewright.agent.lifetime import ALIVE, ANSWERED, TOUCH_SECONDS, Readiness, touch
+from edgewright.agent.lifetime import ALIVE, ANSWERED, TOUCH_SECONDS, ReadinessFile, touch
 from edgewright.agent.settings import read_settings
 from edgewright.bootstrap import AgentPod, render_agent, render_fetching_policy, render_fetching_right
 from edgewright.domain.flux_bundle import PROXY_SECRET, PROXY_VARIABLES
@@ -97,11 +97,11 @@ def test_a_pod_of_the_agent_takes_over_once_the_centre_has_answered_it(tmp_path:
         return done.returncode, done.stderr.strip()
 
     assert probed() == (1, "no answer from the centre")
-    readiness = Readiness(file)
+    readiness = ReadinessFile(file)
     assert probed()[0] == 1, "it has only started"
     readiness.tell()
     assert probed() == (0, "")
-    Readiness(file)
+    ReadinessFile(file)
     assert probed()[0] == 1, "what another process in the same pod has heard says nothing"
 
 
