@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sqlite3
-from contextlib import closing
+import subprocess
+from contextlib import closing, suppress
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 import yaml
 from edge_cluster.grounds import LETTING_GO, NAMESPACE, give_flux, grounds_in
+from edge_cluster.kubelet import Program
 from edge_cluster.line import BootstrapLine
 from edge_cluster.release import CONTROLLERS, another_release
 from edge_cluster.release import NAMESPACE as FLUX_NAMESPACE
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
 
 pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]
 
-BEFORE, AFTER, REFUSED, MENDED = "v2.8.0", "v2.9.0", "v2.9.1", "v2.9.2"
-TAGS = {BEFORE: "v1.8.0", AFTER: "v1.9.0", REFUSED: "v1.9.1", MENDED: "v1.9.2"}
+BEFORE, AFTER, REFUSED, BROKEN, MENDED = "v2.8.0", "v2.9.0", "v2.9.1", "v2.9.2", "v2.9.3"
+TAGS = {BEFORE: "v1.8.0", AFTER: "v1.9.0", REFUSED: "v1.9.1", BROKEN: "v1.9.2", MENDED: "v1.9.3"}
 """Of the images, by the version of Flux that names them."""
 NEWCOMER = """
 apiVersion: rbac.authorization.k8s.io/v1
@@ -51,6 +53,10 @@ def flux(version: str) -> bytes:
     return another_release(version, TAGS[version], *([] if version == BEFORE else [NEWCOMER]))
 
 
+def image(controller: str, version: str) -> str:
+    return f"ghcr.io/fluxcd/{controller}:{TAGS[version]}"
+
+
 def refused_flux() -> bytes:
     """One that an API server refuses where an older one is installed."""
     manifests = list(yaml.safe_load_all(flux(REFUSED)))
@@ -64,18 +70,19 @@ def refused_flux() -> bytes:
 def grounds(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Grounds]:
     """Where edges get the older Flux. Each test leaves it so."""
     with grounds_in(tmp_path_factory.mktemp("grounds"), flux=flux(BEFORE)) as grounds:
-        for content in (flux(AFTER), refused_flux(), flux(MENDED)):
+        for content in (flux(AFTER), refused_flux(), flux(BROKEN), flux(MENDED)):
             give_flux(grounds.centre, content)
         give_flux(grounds.centre, flux(BEFORE), even_if_older="true")
+        grounds.programs[image(KUSTOMIZE, BROKEN)] = Program(["sh", "-c", "exec sleep 3600"], ready=lambda: False)
         for version in (AFTER, MENDED):
-            grounds.programs[f"ghcr.io/fluxcd/{KUSTOMIZE}:{TAGS[version]}"] = kustomize_program()
+            grounds.programs[image(KUSTOMIZE, version)] = kustomize_program()
         yield grounds
 
 
 def upgrade(attached: GroundsCluster, version: str) -> None:
     begun = attached.api("POST", "/upgrade", json={"component": "flux", "version": version})
     assert begun.status_code == 202, begun.text
-    assert (begun.json()["version"], begun.json()["before"]) == (version, BEFORE)
+    assert (begun.json()["version"], begun.json()["state"]) == (version, "under_way")
 
 
 def told(attached: GroundsCluster) -> dict[str, Any]:
@@ -88,7 +95,7 @@ def told(attached: GroundsCluster) -> dict[str, Any]:
 
 
 def has_ended(attached: GroundsCluster) -> bool:
-    return told(attached)["state"] != "under_way"
+    return bool(told(attached)["state"] != "under_way")
 
 
 def tags(grounds: Grounds) -> set[str]:
@@ -107,8 +114,15 @@ def ready(grounds: Grounds, version: str) -> tuple[str, str]:
 
 def applies(attached: GroundsCluster, temperature: int) -> bool:
     """Pushes a manifest; returns when Flux has applied it."""
-    attached.push("recipe.yaml", RECIPE.format(temperature=temperature))
     cluster = attached.grounds.cluster
+
+    def is_pushed() -> bool:  # the centre may have committed since this clone was made
+        with suppress(subprocess.CalledProcessError):
+            attached.push("recipe.yaml", RECIPE.format(temperature=temperature))
+            return True
+        return False
+
+    eventually(is_pushed)
     cluster.fetch_now()
 
     def is_there() -> bool:
@@ -146,6 +160,7 @@ def test_flux_applies_its_own_upgrade_and_goes_without_a_trace_when_the_cluster_
     assert newcomer(grounds) is None
 
     upgrade(attached, AFTER)
+    assert told(attached)["before"] == BEFORE
     eventually(lambda: has_ended(attached), seconds=UPGRADING)
     assert told(attached)["state"] == "done", told(attached)
     assert ready(grounds, AFTER)[0] == "True"
@@ -189,4 +204,31 @@ def test_a_flux_that_the_api_server_refuses_leaves_the_older_one_at_work_until_a
     assert newcomer(grounds) is None
     grounds.cluster.kubectl("delete", "configmap", "recipe", "--namespace", "default")
     attached.delete(force="true")
+    eventually(grounds.comparison(before), seconds=LETTING_GO)
+
+
+def test_a_controller_that_does_not_start_replaces_none_that_runs(grounds: Grounds, before: Contents) -> None:
+    attached = grounds.attach("broken")
+    upgrade(attached, BROKEN)
+    eventually(lambda: tags(grounds) == {TAGS[BROKEN]}, seconds=LETTING_GO)
+
+    def running() -> set[str]:
+        pods = grounds.cluster.find("pod", namespace=FLUX_NAMESPACE)["items"]
+        ours = [one for one in pods if one["spec"]["serviceAccountName"] == KUSTOMIZE]
+        return {one["spec"]["containers"][0]["image"] for one in ours}
+
+    eventually(lambda: running() == {image(KUSTOMIZE, BEFORE), image(KUSTOMIZE, BROKEN)}, seconds=LETTING_GO)
+    assert applies(attached, 70)
+    let_its_time_pass(grounds)
+    eventually(lambda: has_ended(attached), seconds=LETTING_GO)
+    ended = told(attached)
+    assert (ended["state"], f"Nothing has proven {BROKEN}" in ended["reason"]) == ("failed", True), ended
+    assert running() == {image(KUSTOMIZE, BEFORE), image(KUSTOMIZE, BROKEN)}
+
+    upgrade(attached, MENDED)
+    eventually(lambda: has_ended(attached), seconds=UPGRADING)
+    assert told(attached)["state"] == "done", told(attached)
+    assert running() == {image(KUSTOMIZE, MENDED)}
+    attached.delete()
+    eventually(attached.is_gone, seconds=LETTING_GO)
     eventually(grounds.comparison(before), seconds=LETTING_GO)
