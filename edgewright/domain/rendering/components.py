@@ -93,7 +93,11 @@ def _kustomization(own: OwnComponents, one: WantedComponent, cluster: UUID, name
     return {
         "apiVersion": "kustomize.toolkit.fluxcd.io/v1",
         "kind": "Kustomization",
-        "metadata": {"name": one.driver, "namespace": namespace},
+        "metadata": {
+            "name": one.driver,
+            "namespace": namespace,
+            "labels": {"edgewright.dev/cluster": str(cluster)},
+        },
         "spec": spec,
     }
 

@@ -146,9 +146,19 @@ def _is_compared(key: str) -> bool:
     return not key.startswith(f"Secret/{SEALED_SECRETS_NAMESPACE}/sealed-secrets-key")
 
 
+def give_flux(centre: EmbeddedEdgewright, file: bytes, **options: str) -> None:
+    """Imports a release."""
+    imported = centre.api("PUT", "/v1/flux", params={"sha256": sha256_of(file), **options}, content=file)
+    assert imported.status_code == 200, imported.text
+
+
 @contextmanager
-def grounds_in(folder: Path) -> Iterator[Grounds]:
-    """The grounds, until the end of the context."""
+def grounds_in(folder: Path, *, flux: bytes | None = None) -> Iterator[Grounds]:
+    """The grounds, until the end of the context.
+
+    Args:
+        flux: the release that the centre gives to edges; None: Flux's own.
+    """
     variables = {
         "EDGEWRIGHT_DEMO": "0",
         "EDGEWRIGHT_SWEEP_SECONDS": SWEEP_SECONDS,
@@ -160,9 +170,7 @@ def grounds_in(folder: Path) -> Iterator[Grounds]:
         sealed_secrets, of_detacher = SealedSecrets(cluster), dict[str, str]()
         try:
             centre.up()
-            file = release()
-            imported = centre.api("PUT", "/v1/flux", params={"sha256": sha256_of(file)}, content=file)
-            assert imported.status_code == 200, imported.text
+            give_flux(centre, flux or release())
             sealed_secrets.start()
             running = programs(folder / "fetched", sealed_secrets, of_detacher=of_detacher)
             with Kubelet(cluster, running) as kubelet:

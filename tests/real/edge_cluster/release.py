@@ -5,6 +5,7 @@ those of kustomize-controller with its names, and its kind is made of its Go typ
 """
 
 import json
+import re
 import shutil
 import subprocess
 import tempfile
@@ -74,6 +75,17 @@ def release() -> bytes:
         )
         assert built.returncode == 0, built.stderr
     return built.stdout.encode()
+
+
+def another_release(version: str, tag: str, *more: str) -> bytes:
+    """The same under another version, with images of another tag, and more manifests behind its own."""
+    text = (
+        release()
+        .decode()
+        .replace(f"app.kubernetes.io/version: {FLUX_RELEASE}", f"app.kubernetes.io/version: {version}")
+    )
+    tagged = re.sub(r"(image: ghcr\.io/fluxcd/[a-z-]+):\S+", rf"\g<1>:{tag}", text)
+    return "\n---\n".join([tagged.rstrip(), *more]).encode()
 
 
 def _copy_as_helm(source: Path, folder: Path) -> None:

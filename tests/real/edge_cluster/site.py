@@ -88,7 +88,7 @@ def flux_programs(folder: Path) -> dict[str, Program]:
     with TemporaryDirectory(dir=folder.parent) as home:
         packing = Helm(helm, Path(home) / "nobody", Path(home))
         sealed_secrets = packed_sealed_secrets(packing, folder.with_name(f"{folder.name}-charts"))
-    archives, health = f"127.0.0.1:{free_port()}", f"127.0.0.1:{free_port()}"
+    archives = f"127.0.0.1:{free_port()}"
     storage = [f"--storage-path={folder}", f"--storage-addr={archives}", f"--storage-adv-addr={archives}"]
     return {
         SOURCE: Program(
@@ -96,13 +96,16 @@ def flux_programs(folder: Path) -> dict[str, Program]:
             options=[*_addresses(), *LEASES, "--events-addr=", *storage],
             ready=lambda: answers(f"http://{archives}/"),
         ),
-        KUSTOMIZE: Program(
-            [component(KUSTOMIZE)],
-            options=[*_addresses(health), *LEASES, "--events-addr="],
-            ready=lambda: answers(f"http://{health}/readyz"),
-        ),
+        KUSTOMIZE: kustomize_program(),
         HELM: Program([sys.executable, "-P", HELM_CONTROLLER, "--helm", helm, "--dependency", sealed_secrets]),
     }
+
+
+def kustomize_program() -> Program:
+    """kustomize-controller at addresses of its own: in pods, two of them may listen at the same ports."""
+    health = f"127.0.0.1:{free_port()}"
+    options = [*_addresses(health), *LEASES, "--events-addr="]
+    return Program([component(KUSTOMIZE)], options=options, ready=lambda: answers(f"http://{health}/readyz"))
 
 
 @contextmanager

@@ -40,7 +40,11 @@ def test_each_component_has_its_manifests_and_a_driver_that_never_removes_anythi
         spec = driver["spec"]
         assert (driver["kind"], driver["metadata"]) == (
             "Kustomization",
-            {"name": one.driver, "namespace": PLAIN.namespace},
+            {
+                "name": one.driver,
+                "namespace": PLAIN.namespace,
+                "labels": {"edgewright.dev/cluster": str(PLAIN.uuid)},
+            },
         )
         assert (spec["prune"], spec["wait"], spec["path"]) == (False, one.waits, f"./edo/{one.component}")
         assert spec["sourceRef"] == {"kind": "GitRepository", "name": "self-link"}
