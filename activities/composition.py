@@ -13,6 +13,7 @@ from activities.step_chain import StepChainActivities
 from activities.upkeep import UpkeepActivities
 from edgewright.application.edge_status import EdgeStatusDoor
 from edgewright.application.rendering import RenderInputs
+from edgewright.application.shared_repositories import SharedRepositories
 from edgewright.domain.cluster import StepName
 from edgewright.ports.fleet import Fleet
 from edgewright.ports.stored import StoredPorts
@@ -99,6 +100,7 @@ def upkeep_of(ports: StoredPorts, fleet: Fleet) -> UpkeepActivities:
         ports.edge_access,
         ports.edge_reports,
         ports.git,
+        repositories=SharedRepositories(ports.config, ports.git),
         fleet=fleet,
         ended_requests=ports.ended_requests,
         resealings=ports.resealings,

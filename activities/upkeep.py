@@ -12,6 +12,7 @@ from temporalio import activity
 
 from activities.drift import note_drift
 from edgewright.adapters.temporal.nudging import for_each, nudge_all
+from edgewright.application.shared_repositories import SharedRepositories
 from edgewright.errors import EdgewrightError
 from edgewright.messages.sweep import SweepResult
 from edgewright.ports.cluster_directory import ClusterDirectory
@@ -58,6 +59,7 @@ class UpkeepActivities:
         edge_reports: EdgeReports,
         git: GitServer,
         *,
+        repositories: SharedRepositories,
         fleet: Fleet,
         ended_requests: EndedRequests,
         resealings: Resealings,
@@ -68,6 +70,7 @@ class UpkeepActivities:
         self._edge_access = edge_access
         self._edge_reports = edge_reports
         self._git = git
+        self._repositories = repositories
         self._fleet = fleet
         self._ended_requests = ended_requests
         self._resealings = resealings
@@ -149,12 +152,14 @@ class UpkeepActivities:
         await self._reseal()
         forgotten = await self._ended_requests.forget()
         kept = 0
-        for cluster in self._next_kept(await self._directory.open_clusters()):
+        shared = {each.uuid for each in await self._repositories.all()}
+        for repository in self._next_kept([*await self._directory.open_clusters(), *shared]):
             try:
-                await asyncio.to_thread(self._git.upkeep, cluster)
-                await self._tell_of_drift(cluster)
+                await asyncio.to_thread(self._git.upkeep, repository)
+                if repository not in shared:
+                    await self._tell_of_drift(repository)
             except EdgewrightError as trouble:
-                log.warning("upkeep_failed", cluster=str(cluster), code=trouble.code)
+                log.warning("upkeep_failed", repository=str(repository), code=trouble.code)
                 continue
             kept += 1
         return SweepResult(kept=kept, forgotten=forgotten)

@@ -54,7 +54,7 @@ TAGS = [
         "description": "Set and list secrets. Each is sealed here for one cluster, and never read back.",
     },
     {"name": "charts", "description": "Charts that edges get, and the Helm chart templates that clusters name."},
-    {"name": "git", "description": "Driving repositories over Git's smart HTTP protocol."},
+    {"name": "git", "description": "Driving and shared repositories over Git's smart HTTP protocol."},
     {
         "name": "config store",
         "description": "Versioned JSON documents, as clients of ACS (the AMRC Connectivity Stack) use them.",

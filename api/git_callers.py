@@ -12,6 +12,7 @@ from api.git_guests import GitGuests
 from api.nudges import Nudges
 from api.stored_flux import FluxNamespace
 from edgewright.adapters.git.http_backend import GitHttp
+from edgewright.application.shared_repositories import SharedRepositories
 from edgewright.domain.cluster import CredentialState
 from edgewright.domain.credentials import CredentialSecret
 from edgewright.ports.audit import AuditLog
@@ -49,6 +50,7 @@ class GitRoom:
     git_http: GitHttp
     git_guests: GitGuests
     flux_namespace: FluxNamespace
+    repositories: SharedRepositories
     nudges: Nudges
 
 

@@ -21,6 +21,7 @@ from api.routes.front_page import FrontRoom
 from api.routes.health import HealthRoom
 from api.routes.image_registry import RegistryRoom
 from api.routes.progress import ProgressRoom
+from api.routes.repositories import RepositoryRoom
 from api.routes.tokens import TokenRoom
 from api.routes.upgrades import UpgradeRoom
 from api.routes.webhook import WebhookRoom
@@ -37,6 +38,7 @@ from edgewright.application.edge_status import EdgeStatusDoor
 from edgewright.application.own_charts import ChartFolders, OwnCharts
 from edgewright.application.secret_commits import SecretCommits
 from edgewright.application.secret_wishes import SecretWishes
+from edgewright.application.shared_repositories import SharedRepositories
 from edgewright.application.upgrades import UpgradeDoor
 
 
@@ -100,6 +102,8 @@ def furnish(app: FastAPI, gateway: Gateway, live: Live, access: Access) -> None:
         secret_lane=SecretLanes(secret_commits, gateway.fleet, live.nudges, tracer=gateway.tracer),
         nudges=live.nudges,
     )
+    repositories = SharedRepositories(gateway.ports.config, gateway.ports.git)
+    app.state.repository_room = RepositoryRoom(repositories, gateway.ports.git, gateway.offer.external_url)
     app.state.git_room = GitRoom(
         access=access,
         directory=gateway.directory,
@@ -107,6 +111,7 @@ def furnish(app: FastAPI, gateway: Gateway, live: Live, access: Access) -> None:
         git_http=gateway.git_http,
         git_guests=GitGuests(),
         flux_namespace=flux_namespace,
+        repositories=repositories,
         nudges=live.nudges,
     )
     configurations = ClusterConfigurations(gateway.directory, gateway.wishes, gateway.ports.config, live.chart_values)
@@ -134,6 +139,7 @@ def furnish(app: FastAPI, gateway: Gateway, live: Live, access: Access) -> None:
         config=gateway.ports.config,
         statuses=statuses,
         configurations=configurations,
+        repositories=repositories,
         chart_values=live.chart_values,
         nudges=live.nudges,
         searches=live.searches,

@@ -1,6 +1,7 @@
 """The Flux that edges get: imported once by an administrator, shown to whoever asks."""
 
 import asyncio
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated
 
@@ -10,15 +11,29 @@ from pydantic import ConfigDict
 from api.auth import Administrator, Reader, actor_of
 from api.bodies import bounded_body
 from api.dependencies import TheConfig, TheOffer
+from api.routes.upgrades import TheUpgradeRoom
 from api.schemas.base import Answer
 from api.stored_flux import not_imported, stored_flux
+from edgewright.application.flux_releases import KeptFlux, keep, releases
 from edgewright.domain.container_images import mirrored
 from edgewright.domain.flux_bundle import MAX_BUNDLE_BYTES
 from edgewright.domain.imported_flux import ImportedFlux, checked_import
-from edgewright.domain.wellknown import APP_FLUX_BUNDLE, OBJECT_FLUX_BUNDLE
 from edgewright.ports.config_store import Entry
 
 router = APIRouter(tags=["flux"])
+
+
+class KeptFluxBody(Answer):
+    """A release of Flux that this centre has.
+
+    ``version``: as its objects are labelled, null if they are not. ``imported_at``: for the first time. ``offered``:
+    edges that are attached from now on get this one.
+    """
+
+    version: str | None
+    sha256: str
+    imported_at: datetime
+    offered: bool
 
 
 class FluxBody(Answer):
@@ -26,6 +41,7 @@ class FluxBody(Answer):
 
     ``version``: as its objects are labelled, null if they are not. ``sha256``: of the file that was imported.
     ``images``: as edges pull them. ``mirror``: the registry that they are pulled from instead of Flux's.
+    ``releases``: all that were imported and are kept, the last one first.
     """
 
     model_config = ConfigDict(
@@ -38,6 +54,14 @@ class FluxBody(Answer):
                     "images": ["registry.example.com/edge/fluxcd/source-controller:v1.7.0"],
                     "mirror": "registry.example.com/edge",
                     "imported_at": "2026-03-01T12:00:00Z",
+                    "releases": [
+                        {
+                            "version": "v2.7.0",
+                            "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+                            "imported_at": "2026-03-01T12:00:00Z",
+                            "offered": True,
+                        }
+                    ],
                 }
             ]
         },
@@ -48,6 +72,7 @@ class FluxBody(Answer):
     images: list[str]
     mirror: str | None
     imported_at: datetime
+    releases: list[KeptFluxBody]
 
 
 @router.put(
@@ -65,17 +90,23 @@ async def import_flux(
     *,
     operator: Administrator,
     sha256: Annotated[str, Query(pattern="^[0-9A-Fa-f]{64}$", description="Of the file, as its release states it.")],
+    even_if_older: Annotated[
+        bool, Query(description="Edges get it even if the one that they get now is newer.")
+    ] = False,
     request: Request,
     config: TheConfig,
     offer: TheOffer,
+    room: TheUpgradeRoom,
 ) -> FluxBody:
-    """Replaces the previous one. Edges that are attached from now on get this one; others keep what they have."""
+    """Edges that are attached from now on get this one; others keep what they have. 409 `flux_older`.
+
+    The previous ones are kept, ten in all, for upgrades of edges.
+    """
     content = await bounded_body(request, MAX_BUNDLE_BYTES)
     flux = await asyncio.to_thread(checked_import, content, sha256)
-    entry = await config.put(
-        APP_FLUX_BUNDLE, OBJECT_FLUX_BUNDLE, flux.model_dump(mode="json"), actor=actor_of(operator)
-    )
-    return _body(offer.registry_mirror, flux, entry)
+    in_use = await room.upgrades.fluxes_in_use()
+    entry = await keep(config, flux, actor_of(operator), even_if_older=even_if_older, in_use=in_use)
+    return _body(offer.registry_mirror, flux, entry, await releases(config))
 
 
 @router.get("/v1/flux", summary="The Flux that edges get")
@@ -84,14 +115,20 @@ async def show_flux(*, _operator: Reader, config: TheConfig, offer: TheOffer) ->
     stored = await stored_flux(config)
     if stored is None:
         raise not_imported()
-    return _body(offer.registry_mirror, *stored)
+    return _body(offer.registry_mirror, *stored, await releases(config))
 
 
-def _body(mirror: str | None, flux: ImportedFlux, entry: Entry) -> FluxBody:
+def _body(mirror: str | None, flux: ImportedFlux, entry: Entry, kept: Sequence[KeptFlux]) -> FluxBody:
     return FluxBody(
         version=flux.version or None,
         sha256=flux.sha256,
         images=[mirrored(image, mirror) if mirror else image for image in flux.images],
         mirror=mirror,
         imported_at=entry.modified_at,
+        releases=[
+            KeptFluxBody(
+                version=each.version or None, sha256=each.sha256, imported_at=each.imported_at, offered=each.offered
+            )
+            for each in kept
+        ],
     )

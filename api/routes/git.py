@@ -1,8 +1,9 @@
-"""Driving repositories over Git's smart HTTP protocol."""
+"""Driving and shared repositories over Git's smart HTTP protocol."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid5
 
@@ -16,13 +17,13 @@ from api.bodies import bounded_stream
 from api.git_callers import GitCall, GitCaller, GitRoom, KnownToGit
 from api.git_guests import GitGuests
 from edgewright.adapters.git.http_backend import GitAnswer
-from edgewright.adapters.git.http_push import PushContext, Pushed
+from edgewright.adapters.git.http_push import ANY_PATH, PushContext, Pushed
 from edgewright.adapters.git.turns import Guest
 from edgewright.application.lookup import refuse_deleted
 from edgewright.application.secret_namespaces import reserved_namespaces
+from edgewright.application.shared_repositories import CHARTS, SharedRepository
 from edgewright.bootstrap import installed_objects
 from edgewright.domain.cluster import Desired, Role
-from edgewright.domain.default_entries import HELM_CHARTS_REPOSITORY_PATH
 from edgewright.domain.events import EventKind
 from edgewright.domain.kubernetes_names import EDGEWRIGHT_NAMESPACE
 from edgewright.domain.own_objects import EDGEWRIGHT, NOTHING, OwnObjects
@@ -32,8 +33,7 @@ from edgewright.ports.audit import NewEvent
 from edgewright.ports.operators import OperatorToken, Permission
 
 RECEIVE = "git-receive-pack"
-SHARED = {HELM_CHARTS_REPOSITORY_PATH.removeprefix("shared/"): REPOSITORY_HELM_CHARTS}
-"""Repositories that every cluster reads, by name."""
+
 REQUEST_LIMIT = 1024 * 1024 * 1024
 """Bytes after which a request is broken off; pushes and fetches have smaller limits of their own."""
 FETCH_LIMIT = 4 * 1024 * 1024
@@ -63,6 +63,17 @@ _ASKS = {
 """What a request for refs may say. FastAPI takes longer to look for it than for all else of a poll, so that it is
 only described here."""
 _REQUEST = {"requestBody": {"required": True, "content": {"application/x-git-*": {"schema": {"type": "string"}}}}}
+
+Asked = UUID | SharedRepository | None
+"""The repository that a request names; None: there is none of that name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Admitted:
+    """A repository that the caller may read or push to. ``shared``: one that people push to, and every edge reads."""
+
+    uuid: UUID
+    shared: SharedRepository | None = None
 
 
 @router.get(
@@ -97,20 +108,20 @@ async def cluster_service(name: str, service: str, call: KnownToGit) -> Response
     openapi_extra=_ASKS,
 )
 async def shared_refs(name: str, call: KnownToGit) -> Response:
-    """What every cluster reads: `helm-charts`."""
-    return await _refs(call, _shared_named(name))
+    """What every cluster reads: `helm-charts`, and repositories of yours."""
+    return await _refs(call, await _shared_named(call, name))
 
 
 @router.post(
     "/git/shared/{name}/{service}",
-    summary="Fetch from a shared repository",
+    summary="Fetch from or push to a shared repository",
     response_class=StreamingResponse,
     responses=_ANSWER,
     openapi_extra=_REQUEST,
 )
 async def shared_service(name: str, service: str, call: KnownToGit) -> Response:
-    """What every cluster reads: `helm-charts`."""
-    return await _rpc(call, _shared_named(name), service)
+    """What every cluster reads: `helm-charts`, and repositories of yours, which alone take pushes."""
+    return await _rpc(call, await _shared_named(call, name), service)
 
 
 @router.get(
@@ -137,25 +148,25 @@ async def uuid_service(uuid: UUID, service: str, call: KnownToGit) -> Response:
     return await _rpc(call, uuid, service)
 
 
-async def _refs(call: GitCall, repository: UUID | None) -> Response:
+async def _refs(call: GitCall, asked: Asked) -> Response:
     service = call.request.query_params.get("service")
-    admitted = await _admit(call.room, call.caller, repository, pushes=service == RECEIVE)
+    admitted = await _admit(call.room, call.caller, asked, pushes=service == RECEIVE)
     answer = await call.room.git_http.info_refs(
-        admitted, service, guest=_guest(call.caller), git_protocol=call.request.headers.get("git-protocol")
+        admitted.uuid, service, guest=_guest(call.caller), git_protocol=call.request.headers.get("git-protocol")
     )
     return Response(answer.body, headers=dict(answer.headers))
 
 
-async def _rpc(call: GitCall, repository: UUID | None, service: str) -> Response:
+async def _rpc(call: GitCall, asked: Asked, service: str) -> Response:
     caller, request, room = call.caller, call.request, call.room
-    admitted = await _admit(room, caller, repository, pushes=service == RECEIVE)
+    admitted = await _admit(room, caller, asked, pushes=service == RECEIVE)
     push = None
     if service == RECEIVE and isinstance(caller, OperatorToken):
-        push = PushContext(on_pushed=_teller(room, admitted, actor_of(caller)), own=await _own(room, admitted))
+        push = await _push(room, admitted, actor_of(caller))
     with ExitStack() as visit:
         visit.enter_context(_visit(room.git_guests, caller))
         answer = await room.git_http.rpc(
-            admitted,
+            admitted.uuid,
             service,
             bounded_stream(request, REQUEST_LIMIT if push else FETCH_LIMIT),
             guest=_guest(caller),
@@ -179,8 +190,10 @@ def _guest(caller: GitCaller) -> Guest:
     return Guest(caller.cluster, is_edge=True)
 
 
-async def _admit(room: GitRoom, caller: GitCaller, repository: UUID | None, *, pushes: bool) -> UUID:
+async def _admit(room: GitRoom, caller: GitCaller, asked: Asked, *, pushes: bool) -> Admitted:
     """The repository, if the caller may do that to it.
+
+    Edges ask for their own and for the charts all the time, and nothing is looked up for these.
 
     Raises:
         Forbidden: it may not; clusters are told so of repositories that do not exist, too.
@@ -188,27 +201,49 @@ async def _admit(room: GitRoom, caller: GitCaller, repository: UUID | None, *, p
         Gone: code ``cluster_deleted``.
         Conflict: code ``deleting``: a push would bring back what the deletion has just taken away.
     """
-    shared = repository in SHARED.values()
     if isinstance(caller, OperatorToken):
         require(caller, Permission.PUSH if pushes else Permission.READ)
-    else:
-        own = repository == caller.cluster
-        if caller.credential.role is not Role.FLUX or pushes or not (own or shared):
-            raise Forbidden("A cluster's flux credential reads its own repository and the shared ones, no other.")
-        require_active(caller)
-    if repository is None:
-        raise NotFound("There is no such repository.", code="repository_unknown")
-    if pushes and shared:
-        raise Forbidden(
-            "The centre writes the shared repositories; nobody pushes to them with Git.",
-            hint="Push a chart of yours with: edgewright chart push FOLDER.",
-        )
-    if isinstance(caller, OperatorToken) and not shared:
-        row = await room.directory.get(repository)
+        if asked == REPOSITORY_HELM_CHARTS and pushes:
+            raise Forbidden(
+                "The centre writes shared/helm-charts; nobody pushes to it with Git.",
+                hint="Push a chart of yours with: edgewright chart push FOLDER.",
+            )
+        return await _found(room, asked, pushes=pushes)
+    if caller.credential.role is Role.FLUX and not pushes:
+        if asked in (caller.cluster, REPOSITORY_HELM_CHARTS) and isinstance(asked, UUID):
+            require_active(caller)
+            return Admitted(asked)
+        shared = await room.repositories.find(asked) if isinstance(asked, UUID) else asked
+        if shared is not None:
+            require_active(caller)
+            return Admitted(shared.uuid, shared)
+    raise Forbidden("A cluster's flux credential reads its own repository and the shared ones, no other.")
+
+
+async def _found(room: GitRoom, asked: Asked, *, pushes: bool) -> Admitted:
+    """The repository, if it is there for operators; raises like ``_admit``."""
+    if isinstance(asked, SharedRepository):
+        return Admitted(asked.uuid, asked)
+    if asked == REPOSITORY_HELM_CHARTS:
+        return Admitted(asked)
+    row = None if asked is None else await room.directory.get(asked)
+    if row is not None:
         refuse_deleted(row)
-        if pushes and row is not None and row.desired is Desired.DELETED:
+        if pushes and row.desired is Desired.DELETED:
             raise Conflict("The cluster is being deleted and takes no more pushes.", code="deleting")
-    return repository
+        return Admitted(row.uuid)
+    shared = None if asked is None else await room.repositories.find(asked)
+    if shared is None:
+        raise NotFound("There is no such repository.", code="repository_unknown")
+    return Admitted(shared.uuid, shared)
+
+
+async def _push(room: GitRoom, admitted: Admitted, actor: str) -> PushContext:
+    """What the push may do, and whom it is told to."""
+    teller = _teller(room, admitted, actor)
+    if admitted.shared is not None:
+        return PushContext(on_pushed=teller, folder=ANY_PATH)
+    return PushContext(on_pushed=teller, own=await _own(room, admitted.uuid))
 
 
 async def _own(room: GitRoom, repository: UUID) -> OwnObjects:
@@ -229,8 +264,9 @@ async def _cluster_named(call: GitCall, name: str) -> UUID | None:
     return call.caller.cluster if bare.lower() == call.caller.name.lower() else None
 
 
-def _shared_named(name: str) -> UUID | None:
-    return SHARED.get(name.removesuffix(".git"))
+async def _shared_named(call: GitCall, name: str) -> Asked:
+    bare = name.removesuffix(".git")
+    return REPOSITORY_HELM_CHARTS if bare == CHARTS else await call.room.repositories.named(bare)
 
 
 class _AnswerToGuest(StreamingResponse):
@@ -245,17 +281,22 @@ class _AnswerToGuest(StreamingResponse):
             await super().__call__(scope, receive, send)
 
 
-def _teller(room: GitRoom, repository: UUID, actor: str) -> Callable[[Pushed], Awaitable[None]]:
-    """What is done when ``main`` has moved: it is told in the timeline, and the workflow looks at it."""
+def _teller(room: GitRoom, admitted: Admitted, actor: str) -> Callable[[Pushed], Awaitable[None]]:
+    """What is done when ``main`` has moved: it is told in the timeline of the cluster, whose workflow looks at it.
+
+    A shared repository is of no cluster: the push is told in the audit log alone.
+    """
+    shared = admitted.shared
 
     async def tell(pushed: Pushed) -> None:
+        before = pushed.old[:12] if pushed.old.strip("0") else "nothing"
         event = NewEvent(
-            id=uuid5(repository, f"git.pushed {pushed.old} {pushed.new}"),
-            cluster=repository,
+            id=uuid5(admitted.uuid, f"git.pushed {pushed.old} {pushed.new}"),
+            cluster=None if shared else admitted.uuid,
             actor=actor,
             kind=EventKind.GIT_PUSHED,
-            message=f"Pushed to main: {pushed.old[:12]} → {pushed.new[:12]}.",
-            detail={"old": pushed.old, "new": pushed.new},
+            message=f"Pushed to main{f' of {shared.path}' if shared else ''}: {before} → {pushed.new[:12]}.",
+            detail={"old": pushed.old, "new": pushed.new, **({"repository": shared.path} if shared else {})},
         )
         for attempt in range(EVENT_ATTEMPTS):
             try:
@@ -264,6 +305,7 @@ def _teller(room: GitRoom, repository: UUID, actor: str) -> Callable[[Pushed], A
             except EdgewrightError as error:
                 _log.error("cannot record push in audit log", attempt=attempt, reason=error.detail, **event.detail)
                 await asyncio.sleep(0.2)
-        await room.nudges.nudge(repository)
+        if shared is None:
+            await room.nudges.nudge(admitted.uuid)
 
     return tell

@@ -67,7 +67,7 @@ class ClusterPatch(Wish):
 
 
 class Recreation(Wish):
-    """A merge patch of the configuration. ``new_hardware``: nothing of the old edge is believed any more."""
+    """A merge patch of the configuration. ``new_hardware``: refuse everything from the old edge."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra={"examples": [{"new_hardware": True}]})
 

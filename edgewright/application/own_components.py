@@ -1,13 +1,11 @@
 """The components of an edge in the versions that somebody wants, as they are rendered into its driving repository."""
 
 import asyncio
-from uuid import uuid5
 
+from edgewright.application.flux_releases import release
 from edgewright.bootstrap import AgentPod, render_agent
-from edgewright.domain.imported_flux import ImportedFlux
 from edgewright.domain.rendering import OwnComponents, WantedComponent
 from edgewright.domain.upgrades import AGENT_DRIVER, AgentTarget, Component, FluxTarget
-from edgewright.domain.wellknown import APP_FLUX_BUNDLE, OBJECT_FLUX_BUNDLE
 from edgewright.errors import Stalled
 from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.config_store import ConfigStore
@@ -42,28 +40,18 @@ class ComponentSources:
         place = (target.sha256, target.mirror)
         found = self._fluxes.pop(place, None)
         if found is None:
-            release = await flux_release(self._config, target.sha256)
-            if release is None:
+            imported = await release(self._config, target.sha256)
+            if imported is None:
                 raise Stalled(
                     f"The centre no longer has Flux {target.version}, which this cluster is to have.",
                     code=FLUX_RELEASE_MISSING,
                     hint="Import the same file again, or upgrade the cluster to another release.",
                 )
-            found = await asyncio.to_thread(release.for_script, mirror=target.mirror)
+            found = await asyncio.to_thread(imported.for_script, mirror=target.mirror)
         self._fluxes[place] = found
         while len(self._fluxes) > REMEMBERED:
             del self._fluxes[next(iter(self._fluxes))]
         return found
-
-
-async def flux_release(config: ConfigStore, sha256: str) -> ImportedFlux | None:
-    """The imported Flux whose file has that SHA-256."""
-    places = ((APP_FLUX_BUNDLE, uuid5(APP_FLUX_BUNDLE, sha256)), (APP_FLUX_BUNDLE, OBJECT_FLUX_BUNDLE))
-    for entry in await config.get_each(places):
-        release = None if entry is None else ImportedFlux.model_validate(entry.body)
-        if release is not None and release.sha256 == sha256:
-            return release
-    return None
 
 
 def _agent(target: AgentTarget, namespace: str) -> WantedComponent:

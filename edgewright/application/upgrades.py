@@ -2,9 +2,10 @@
 
 from dataclasses import dataclass
 
-from edgewright.application.own_components import flux_release
+from edgewright.application.flux_releases import release_named
 from edgewright.domain.imported_flux import ImportedFlux
-from edgewright.domain.upgrades import AgentTarget, Component, FluxTarget, Upgrade, is_backwards, reported
+from edgewright.domain.upgrades import AgentTarget, Component, FluxTarget, Upgrade, reported
+from edgewright.domain.versions import is_older
 from edgewright.domain.wellknown import APP_FLUX_BUNDLE, OBJECT_FLUX_BUNDLE
 from edgewright.errors import Conflict, NotFound
 from edgewright.ports.clusters import ClusterRow
@@ -76,7 +77,7 @@ class UpgradeDoor:
                 hint="Leave the version out, or set EDGEWRIGHT_AGENT_IMAGE at the centre.",
             )
         present = reported(row.edge_status, "agent")
-        if offer.agent_version is not None and is_backwards(present, offer.agent_version):
+        if offer.agent_version is not None and is_older(offer.agent_version, present):
             raise Conflict(
                 f"The agent of {row.spec.name} has version {present}, and this centre offers {offer.agent_version}.",
                 code="upgrade_backwards",
@@ -116,7 +117,7 @@ class UpgradeDoor:
                 hint=f"Upgrade the agent first: edgewright agent upgrade {name}.",
             )
         present = reported(row.edge_status, "flux")
-        if is_backwards(present, release.version):
+        if is_older(release.version, present):
             raise Conflict(
                 f"{name} has Flux {present}, and {release.named} is older.",
                 code="upgrade_backwards",
@@ -140,7 +141,7 @@ class UpgradeDoor:
                 hint="An administrator imports it once: edgewright flux import install.yaml --sha256 HEX.",
             )
         present = ImportedFlux.model_validate(entry.body)
-        found = present if version in (None, present.version) else await flux_release(self._config, version or "")
+        found = present if version in (None, present.version) else await release_named(self._config, version or "")
         if found is None:
             raise NotFound(
                 f"This centre has not imported Flux {version}.",

@@ -29,9 +29,12 @@ from edgewright.cli.commands import (
     context,
     fleet_views,
     flux,
+    repository,
     secret,
     template,
     token,
+    upgrade,
+    upgrade_list,
     webhook,
 )
 from edgewright.cli.commands.options import example
@@ -66,14 +69,6 @@ _GATEWAY = "Through a gateway, here or elsewhere"
 app.command("up", rich_help_panel=_HERE)(up.up)
 app.command("down", rich_help_panel=_HERE)(down.down)
 app.command("doctor", rich_help_panel=_HERE)(doctor.doctor)
-
-
-@app.command("agent", rich_help_panel=_HERE)
-def agent() -> NoReturn:
-    """Run the edge's agent, inside its pod."""
-    # In the place of this process: what the command line has loaded would stay in the agent's memory.
-    os.execv(sys.executable, [sys.executable, "-P", "-m", "edgewright.agent"])  # noqa: S606 - no shell is wanted
-
 
 app.command("completion", rich_help_panel=_HERE, epilog=completion.EXAMPLE)(completion.completion)
 app.command("login", rich_help_panel=_GATEWAY, epilog=context.LOGIN_EXAMPLE)(context.login)
@@ -122,10 +117,38 @@ app.add_typer(
     help="Helm chart templates: which chart and values clusters get.",
     rich_help_panel=_GATEWAY,
 )
+app.add_typer(upgrade.agents, name="agent", rich_help_panel=_GATEWAY)
+app.add_typer(
+    repository.app,
+    name="repository",
+    help="Git repositories that you push to and every edge reads.",
+    rich_help_panel=_GATEWAY,
+)
 app.add_typer(flux.app, name="flux", help="Manage the Flux that edges get.", rich_help_panel=_GATEWAY)
+app.add_typer(
+    upgrade_list.app, name="upgrade", help="Follow the upgrades of agents and of Flux.", rich_help_panel=_GATEWAY
+)
 app.add_typer(token.app, name="token", help="Manage the tokens of people and scripts.", rich_help_panel=_GATEWAY)
 app.add_typer(context.app, name="context", help="The centres that you have logged in to.", rich_help_panel=_GATEWAY)
 app.add_typer(webhook.app, name="webhook", help="Manage where notifications go.", rich_help_panel=_GATEWAY)
+
+
+@upgrade.agents.callback(invoke_without_command=True)
+def agent(invocation: typer.Context) -> None:
+    """Upgrade the agents of edges; without a command, run the agent, inside its pod."""
+    if invocation.invoked_subcommand is None:
+        _demand_no_context("agent")
+        # In the place of this process: what the command line has loaded would stay in the agent's memory.
+        os.execv(sys.executable, [sys.executable, "-P", "-m", "edgewright.agent"])  # noqa: S606 - no shell is wanted
+
+
+def _demand_no_context(command: str) -> None:
+    if CHOSEN_CONTEXT.get() is not None:
+        raise CliError(
+            f"`edgewright {command}` acts on this machine; a context has no meaning for it.",
+            "Leave --context out.",
+            ExitCode.USAGE,
+        )
 
 
 def _version(wanted: bool) -> None:
@@ -162,12 +185,8 @@ def edgewright(
     """Commissions edge Kubernetes clusters and keeps them for life."""
     command = invocation.invoked_subcommand
     panels = dict(_panels(cast(typer.core.TyperGroup, invocation.command)))
-    if CHOSEN_CONTEXT.get() is not None and panels.get(command or "") == _HERE:
-        raise CliError(
-            f"`edgewright {command}` acts on this machine; a context has no meaning for it.",
-            "Leave --context out.",
-            ExitCode.USAGE,
-        )
+    if command is not None and panels.get(command) == _HERE:
+        _demand_no_context(command)
 
 
 def command_tree() -> typer.core.TyperGroup:

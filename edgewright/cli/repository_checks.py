@@ -15,6 +15,7 @@ from edgewright.adapters.database.tables import clusters
 from edgewright.adapters.git.bundles import repository_of
 from edgewright.adapters.git.inspection import damage_of, places
 from edgewright.adapters.git.layout import ARCHIVE
+from edgewright.application.shared_repositories import SharedRepositories
 from edgewright.cli.checks import Check, CheckVerdict
 from edgewright.domain.cluster import Desired
 from edgewright.errors import EdgewrightError
@@ -31,11 +32,24 @@ _FIX = 'See "A repository is damaged, or has lost its HEAD" in docs/troubleshoot
 
 @dataclass(frozen=True)
 class Known:
-    """What the database says of a cluster. ``applied``: the commit that its edge has; empty: none."""
+    """What the database says of a repository.
+
+    Args:
+        name: of its cluster, or the path of a shared repository.
+        applied: the commit that the edge has; empty: none.
+        lives: whether it has to be in service, once something is in it.
+        shared: whether every edge reads it.
+    """
 
     name: str
     applied: str
     lives: bool
+    shared: bool = False
+
+    @property
+    def title(self) -> str:
+        """Of a finding about it."""
+        return f"repository {self.name}" if self.shared else f"repository of {self.name}"
 
 
 def repository_checks(settings: Settings) -> list[Check]:
@@ -59,11 +73,15 @@ async def _known(settings: Settings) -> Mapping[UUID, Known]:
     if file is not None and not file.exists():
         return {}
     with suppress(EdgewrightError, OSError):
-        async with open_ports(settings) as ports, ports.database.read(long=True) as connection:
-            rows = await connection.execute(_KNOWN)
-            return {
-                row.uuid: Known(row.name, (row.observed_revision or "")[-40:], lives=bool(row.lives)) for row in rows
-            }
+        async with open_ports(settings) as ports:
+            shared = await SharedRepositories(ports.config, ports.git).all()
+            async with ports.database.read(long=True) as connection:
+                rows = await connection.execute(_KNOWN)
+                clusters_known = {
+                    row.uuid: Known(row.name, (row.observed_revision or "")[-40:], lives=bool(row.lives))
+                    for row in rows
+                }
+            return clusters_known | {each.uuid: Known(each.path, "", lives=True, shared=True) for each in shared}
     return {}
 
 
@@ -76,16 +94,19 @@ def _damaged(root: Path, found: Sequence[str], known: Mapping[UUID, Known]) -> I
     with ThreadPoolExecutor(AT_ONCE, thread_name_prefix="inspection") as pool:
         for place, damage in zip(found, pool.map(look, found), strict=True):
             if damage:
-                cluster = known.get(repository_of(place))
-                name = f" of {cluster.name}" if cluster else ""
-                yield _wrong(f"repository{name}", f"{place}: {damage}")
+                named = known.get(repository_of(place))
+                yield _wrong(named.title if named else "repository", f"{place}: {damage}")
 
 
 def _absent(found: Sequence[str], known: Mapping[UUID, Known]) -> Iterator[Check]:
     there = {repository_of(place) for place in found if not place.startswith(ARCHIVE)}
-    for uuid, cluster in known.items():
-        if cluster.lives and cluster.applied and uuid not in there:
-            yield _wrong(f"repository of {cluster.name}", f"{uuid}.git is not there, but its edge has applied it.")
+    for uuid, each in known.items():
+        if uuid in there or not each.lives:
+            continue
+        if each.shared:
+            yield _wrong(each.title, f"{uuid}.git is not there, but edges may read it.")
+        elif each.applied:
+            yield _wrong(each.title, f"{uuid}.git is not there, but its edge has applied it.")
 
 
 def _wrong(name: str, sentence: str) -> Check:

@@ -14,6 +14,7 @@ from edgewright.adapters.database.upkeep.after_restore import begin_anew, cluste
 from edgewright.adapters.git.bundles import return_from_archive
 from edgewright.application.committed_requests import already_committed, by_request
 from edgewright.application.repository_ahead import PUT_BACK_TRAILER, entered_since, removal_undone, taken_away
+from edgewright.application.shared_repositories import SharedRepositories
 from edgewright.cli.backup_manifest import Manifest
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.domain.cluster import Fence
@@ -76,7 +77,8 @@ async def settle(settings: Settings, made_at: datetime) -> Settled:
     """Prepares the database in its place."""
     async with open_ports(settings) as ports:
         wanted = await begin_anew(ports.database, made_at=made_at)
-        returned = sum(return_from_archive(ports.repositories.root, cluster) for cluster in wanted)
+        shared = [each.uuid for each in await SharedRepositories(ports.config, ports.git).all()]
+        returned = sum(return_from_archive(ports.repositories.root, each) for each in (*wanted, *shared))
         for cluster in wanted:
             await _find_entered(ports, cluster)  # first: what is found next counts as known
         for cluster in await clusters_with_staged_secrets(ports.database):

@@ -4,10 +4,11 @@ from enum import StrEnum
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, AwareDatetime, BaseModel, ConfigDict, Field
 
 from edgewright.domain.bounds import AtMost, Place, Sentence, Word
 from edgewright.domain.check_in import CheckIn
+from edgewright.domain.former_words import present_reason, present_words
 
 MOST_NAMES = 20
 """Names of Secrets in one reading, of however many: the whole list is in the database."""
@@ -58,8 +59,8 @@ class Condition(Frozen):
 
     type: ConditionType
     status: ConditionStatus
-    reason: Word
-    message: Sentence = ""
+    reason: Annotated[Word, AfterValidator(present_reason)]
+    message: Annotated[Sentence, AfterValidator(present_words)] = ""
     since: AwareDatetime
 
 

@@ -14,6 +14,14 @@ from edgewright.domain.cluster import (
     Resealing,
     Wanted,
 )
+from edgewright.domain.former_words import (
+    FELL_SILENT,
+    NO_HEARTBEAT,
+    NO_HEARTBEAT_SINCE,
+    NO_PROBLEM_BEFORE,
+    NOT_BLOCKED,
+    NOTHING_TO_JUDGE,
+)
 from edgewright.domain.health import CANNOT_BE_KNOWN
 
 KEY_AGE_LIMIT = timedelta(days=90)
@@ -25,7 +33,7 @@ MOST_NAMES = 10
 BEHIND = "Behind"
 """Reason of *Synced*: the edge has not applied what its repository holds, or is to hold, and tells of no trouble."""
 UNRENDERED = "The repository does not have the cluster's present configuration yet."
-_SILENT_SINCE = " That is what it said last; it is silent since."
+_SILENT_SINCE = f" {FELL_SILENT}"
 
 TRUE, FALSE, UNKNOWN = ConditionStatus.TRUE, ConditionStatus.FALSE, ConditionStatus.UNKNOWN
 
@@ -61,7 +69,7 @@ def conditions_of(
         ConditionType.SEALING_KEY_CURRENT: _sealing_key(wanted, now),
         ConditionType.SYNCED: _synced(wanted, desired_revision),
         ConditionType.CLOCK_SYNCED: _clock(wanted),
-        ConditionType.BLOCKED: (TRUE, obstacle.reason, obstacle.sentence) if obstacle else (FALSE, "Unhindered", ""),
+        ConditionType.BLOCKED: (TRUE, obstacle.reason, obstacle.sentence) if obstacle else (FALSE, NOT_BLOCKED, ""),
         ConditionType.PAUSED: (TRUE, "PausedByOperator", wanted.paused_reason)
         if wanted.paused
         else (FALSE, "NotPaused", ""),
@@ -132,8 +140,8 @@ def _available(wanted: Wanted) -> State:
         return TRUE, "LeaseCurrent", _expected(wanted)
     if lease.state is LeaseState.EXPIRED and lease.last_heard is not None:
         heard = lease.last_heard.strftime("%Y-%m-%dT%H:%M:%SZ")
-        return UNKNOWN, "LeaseExpired", f"Last heard {heard}."
-    return UNKNOWN, "NoHeartbeat", "The edge was never heard."
+        return UNKNOWN, "LeaseExpired", f"{NO_HEARTBEAT_SINCE}{heard}."
+    return UNKNOWN, "NoHeartbeat", NO_HEARTBEAT
 
 
 def _sealing_key(wanted: Wanted, now: datetime) -> State:
@@ -223,12 +231,12 @@ def applied_so_far(observed: str | None, missing: str | None) -> str:
 def _healthy(wanted: Wanted) -> State:
     health = wanted.edge_health
     if health is None:
-        return UNKNOWN, "NotReported", "The edge has told of nothing to judge by."
+        return UNKNOWN, "NotReported", NOTHING_TO_JUDGE
     silent = wanted.lease.state is LeaseState.EXPIRED
     if health.message:
         return FALSE, health.reason, f"{health.message}{_SILENT_SINCE if silent else ''}"
     if silent:
-        return UNKNOWN, "EdgeSilent", "The edge told of nothing wrong, and is silent since."
+        return UNKNOWN, "EdgeSilent", NO_PROBLEM_BEFORE
     return TRUE, health.reason, ""
 
 

@@ -1,4 +1,4 @@
-"""Names of clusters."""
+"""Names of clusters and of shared repositories."""
 
 import re
 from uuid import UUID
@@ -6,6 +6,7 @@ from uuid import UUID
 from edgewright.errors import Invalid
 
 CLUSTER_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?", re.ASCII)
+REPOSITORY_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
 _UUID = re.compile(r"[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.ASCII | re.IGNORECASE)
 
 
@@ -38,6 +39,22 @@ def check_new_cluster_name(name: str) -> None:
             hint="Choose a name such as press-shop.",
             where="name",
         )
+
+
+def check_repository_name(name: str, *, where: str | None = None) -> str:
+    """Returns the name if a shared repository may have it.
+
+    Raises:
+        Invalid: code ``name_invalid``.
+    """
+    if REPOSITORY_NAME.fullmatch(name) is None:
+        raise Invalid(
+            "A shared repository is called shared/NAME.",
+            code="name_invalid",
+            hint="NAME has at most 63 lower-case letters, digits and hyphens, and begins and ends with no hyphen.",
+            where=where,
+        )
+    return name
 
 
 def spelled_uuid(text: str) -> UUID | None:

@@ -16,7 +16,6 @@ FLUX_DRIVER = "edgewright-flux-"
 """What the Kustomization that applies Flux is called, before the version."""
 AGENT_DRIVER = "edgewright-agent"
 """The Kustomization that applies the agent."""
-_VERSION = re.compile(r"v?(\d{1,6})\.(\d{1,6})\.(\d{1,6})(?:[-+].*)?")
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9.]+")
 _SHOWN = 12
 """Digits of a digest that people are shown."""
@@ -150,14 +149,3 @@ def trouble_of(wanted: WantedComponents, component: Component, status: EdgeStatu
 def reported(status: EdgeStatus | None, program: str) -> str | None:
     """The version of a program on the edge, as its agent says; None: it does not."""
     return (status.versions or {}).get(program) if status else None
-
-
-def is_backwards(present: str | None, wanted: str) -> bool:
-    """Whether a version is older than the one that is there; False where one of them is no version."""
-    was, to = _number_of(present), _number_of(wanted)
-    return was is not None and to is not None and to < was
-
-
-def _number_of(version: str | None) -> tuple[int, ...] | None:
-    found = _VERSION.fullmatch(version or "")
-    return tuple(int(part) for part in found.groups()) if found else None

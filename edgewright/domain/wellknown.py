@@ -30,7 +30,7 @@ APP_CLUSTER_SETTINGS = UUID("020f8fa8-2079-43e8-94e9-3bf0e60f449a")
 APP_INSTALLATION = UUID("d1f17a10-2fcf-4fd2-86bf-dc2f1144ca0e")
 """Ours, *Edgewright installation*: what was fixed at the first start; written by the centre alone."""
 APP_FLUX_BUNDLE = UUID("00aa45b5-ff6e-4289-b96a-3721e69955ee")
-"""Ours, *Flux bundle*: the Flux that edges get, as an administrator imported it."""
+"""Ours, *Flux bundle*: the Flux that edges get, and the releases that an administrator has imported."""
 
 # --- Classes -------------------------------------------------------------------------------------------
 
@@ -50,6 +50,8 @@ CLASS_KUBERNETES_TEMPLATE = UUID("ed51bb04-b498-4369-bb3d-3528c434200a")
 """Ours: the class of Kubernetes resource templates."""
 CLASS_GIT_REPOSITORY = UUID("d422572f-6743-4704-a75c-9fa414620b41")
 """Ours: the class of repositories that belong to no cluster."""
+CLASS_FLUX_RELEASE = UUID("a172a133-5d60-4170-bb2e-87ed391fe35e")
+"""Ours: the class of releases of Flux, each of which is an object by its checksum."""
 
 SAME_CLASSES: Mapping[UUID, UUID] = MappingProxyType(
     {
@@ -149,6 +151,7 @@ CLASS_NAMES: Mapping[UUID, str] = MappingProxyType(
         CLASS_HELM_CHART: "Helm chart template",
         CLASS_KUBERNETES_TEMPLATE: "Kubernetes resource template",
         CLASS_GIT_REPOSITORY: "Git repository",
+        CLASS_FLUX_RELEASE: "Flux release",
     }
 )
 

@@ -6,6 +6,8 @@ from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
 
+from edgewright.errors import Conflict
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -36,6 +38,13 @@ class Precondition:
     match: frozenset[str] | None = None
     none_match: frozenset[str] | None = None
 
+    def holds(self, etag: str | None) -> bool:
+        """Whether it holds for an entry with that etag; None: for no entry."""
+        revisions = set() if etag is None else {etag, "*"}
+        if self.match is not None and not self.match & revisions:
+            return False
+        return self.none_match is None or not self.none_match & revisions
+
 
 ALWAYS = Precondition()
 
@@ -52,6 +61,21 @@ class Change:
 
 
 @dataclass(frozen=True)
+class Excerpt:
+    """Some fields of an entry whose body is large.
+
+    Args:
+        position: place in the change feed of the write that made this revision.
+        texts: one for each field that was asked for, in that order; empty where there is no text.
+    """
+
+    object: UUID
+    position: int
+    modified_at: datetime
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class NewEntry:
     """An entry that has to exist from the first start. ``klass``: class of the object, if it is new."""
 
@@ -59,6 +83,26 @@ class NewEntry:
     object: UUID
     klass: UUID | None
     body: Any
+
+
+@dataclass(frozen=True)
+class DistinctAmong:
+    """Demands that an entry differs from those of all other objects of a class, which has at most so many."""
+
+    klass: UUID
+    most: int
+
+
+class EqualEntry(Conflict):
+    """Another object of the class has an equal entry."""
+
+    code = "equal_entry"
+
+
+class TooManyEntries(Conflict):
+    """The objects of the class have as many entries as they may."""
+
+    code = "too_many_entries"
 
 
 class ConfigStore(Protocol):
@@ -86,13 +130,33 @@ class ConfigStore(Protocol):
         The bodies are JSON text: to read many of them takes long, and is not for an event loop.
         """
 
+    async def excerpts(self, app: UUID, fields: Sequence[str]) -> Sequence[Excerpt]:
+        """Some fields of every entry of an Application, by object; the rest of the bodies stays in the database."""
+
     async def objects(self, app: UUID) -> Sequence[UUID]:
         """The objects that have an entry for an Application, sorted."""
 
+    async def entries_of(self, app: UUID, klass: UUID) -> Sequence[Entry]:
+        """The entries of an Application for the objects that were made of a class, by position."""
+
     async def put(
-        self, app: UUID, object_: UUID, body: Any, *, actor: str, precondition: Precondition = ALWAYS
+        self,
+        app: UUID,
+        object_: UUID,
+        body: Any,
+        *,
+        actor: str,
+        precondition: Precondition = ALWAYS,
+        distinct: DistinctAmong | None = None,
     ) -> Entry:
-        """Writes the whole entry. An equal body keeps the revision and writes nothing."""
+        """Writes the whole entry. An equal body keeps the revision and writes nothing.
+
+        ``distinct`` holds however many write at once.
+
+        Raises:
+            EqualEntry: the entry would equal that of another object.
+            TooManyEntries: the class has as many entries as it may.
+        """
 
     async def delete(self, app: UUID, object_: UUID, *, actor: str, precondition: Precondition = ALWAYS) -> bool:
         """Deletes the entry; False if there was none."""

@@ -1,6 +1,6 @@
 """Upgrades: admitted one by one, proven by what the edge says, given up when they are not."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
@@ -72,6 +72,9 @@ class Upgrades(Protocol):
         An agent goes back to what it was before, if that is known. Time in which no gateway listened, the edge was
         not heard since the upgrade began, or its commit was not made, does not count.
         """
+
+    async def fluxes_in_use(self) -> Collection[str]:
+        """SHA-256 of every file of Flux that a cluster is to have."""
 
     async def page(self, filter_: UpgradeFilter) -> UpgradePage:
         """What is under way first, then the newest.

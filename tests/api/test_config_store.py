@@ -18,11 +18,9 @@ from edgewright.domain.wellknown import (
     APP_SPARKPLUG_ADDRESS,
     CLASS_APPLICATION,
     CLASS_CLASS,
-    CLASS_GIT_REPOSITORY,
     CLASS_KUBERNETES_TEMPLATE,
     OBJECT_BOOTSTRAP_SCRIPT,
     OBJECT_DEFAULT_CHART,
-    REPOSITORY_HELM_CHARTS,
     SERVICE_CLUSTER_MANAGER,
 )
 from edgewright.ports.operators import Permission
@@ -120,26 +118,21 @@ async def test_values_that_no_rendered_file_could_hold_are_refused_at_both_doors
 
 
 async def test_an_entry_that_nobody_would_act_on_is_refused_with_a_sentence(admin: httpx.AsyncClient) -> None:
-    repository = str(uuid4())
-    for klass, uuid in ((CLASS_GIT_REPOSITORY, repository), (CLASS_KUBERNETES_TEMPLATE, str(uuid4()))):
-        assert (await admin.post("/v1/object", json={"class": str(klass), "uuid": uuid})).status_code == 201
-    charts = f"/v1/app/{APP_GIT_REPOSITORY}/object/{REPOSITORY_HELM_CHARTS}"
-    present = (await admin.get(charts)).json()
+    other = str(uuid4())
+    made = await admin.post("/v1/object", json={"class": str(CLASS_KUBERNETES_TEMPLATE), "uuid": other})
+    assert made.status_code == 201
     for app, object_, body, where in (
         (APP_EDGE_DEPLOYMENTS, await new_object(admin), {"cluster": "x"}, None),
-        (APP_GIT_REPOSITORY, repository, {"path": "shared/mine"}, None),
-        (APP_GIT_REPOSITORY, REPOSITORY_HELM_CHARTS, {**present, "pull": {}}, None),
+        (APP_GIT_REPOSITORY, str(uuid4()), {"path": "shared/mine", "pull": {}}, "/pull"),
         (APP_BOOTSTRAP_SCRIPT, OBJECT_BOOTSTRAP_SCRIPT, {"files": {}, "wrapper": "#!/bin/sh"}, "/wrapper"),
-        (APP_BOOTSTRAP_SCRIPT, repository, {"files": {}}, None),
-        (APP_KUBERNETES_TEMPLATE, repository, {"template": {}}, None),
+        (APP_BOOTSTRAP_SCRIPT, other, {"files": {}}, None),
+        (APP_KUBERNETES_TEMPLATE, other, {"template": {}}, None),
     ):
         for entry in (f"/v1/app/{app}/object/{object_}", f"/v2/app/{app}/object/{object_}"):
             for refused in (await admin.put(entry, json=body), await admin.patch(entry, json=body)):
                 problem = refused.json()
                 assert (refused.status_code, problem["code"]) == (422, "entry_without_effect"), entry
                 assert (problem.get("where"), bool(problem["hint"])) == (where, True)
-    assert (await admin.put(charts, json=present)).status_code == 204
-    assert (await admin.get(charts)).json() == present
     script = f"/v1/app/{APP_BOOTSTRAP_SCRIPT}/object/{OBJECT_BOOTSTRAP_SCRIPT}"
     assert (await admin.put(script, json={"files": {}, "hooks": {"before": "true"}})).status_code == 204
 

@@ -36,6 +36,29 @@ async def test_an_administrator_imports_it_and_readers_see_it(
     assert any("Flux bundle" in message for message in told)
 
 
+async def test_releases_before_are_kept_and_an_older_one_is_not_offered_by_mistake(
+    centre: GatewayCentre, admin: httpx.AsyncClient
+) -> None:
+    older, newer = (FILE.replace(VERSION.encode(), version) for version in (b"v2.6.4", b"v2.8.0"))
+    for content in (FILE, newer):
+        imported = await admin.put("/v1/flux", params={"sha256": sha256_of(content)}, content=content)
+        assert imported.status_code == 200, imported.text
+    reader = await centre.operator(Permission.READ)
+    shown = (await reader.get("/v1/flux")).json()
+    assert shown == imported.json()
+    assert [(each["version"], each["offered"]) for each in shown["releases"]] == [("v2.8.0", True), (VERSION, False)]
+    assert [each["sha256"] for each in shown["releases"]] == [sha256_of(newer), sha256_of(FILE)]
+    refused = await admin.put("/v1/flux", params={"sha256": sha256_of(older)}, content=older)
+    assert (refused.status_code, refused.json()["code"]) == (409, "flux_older")
+    assert "v2.6.4 is older than v2.8.0" in refused.json()["detail"] and "--even-if-older" in refused.json()["hint"]
+    assert (await reader.get("/v1/flux")).json() == shown
+    meant = {"sha256": sha256_of(older), "even_if_older": "true"}
+    taken = (await admin.put("/v1/flux", params=meant, content=older)).json()
+    assert taken["version"] == "v2.6.4"
+    assert [each["version"] for each in taken["releases"] if each["offered"]] == ["v2.6.4"]
+    assert len(taken["releases"]) == 3
+
+
 async def test_nobody_else_imports_one(centre: GatewayCentre) -> None:
     others = await centre.operator(Permission.READ, Permission.CLUSTERS, Permission.SECRETS, Permission.PUSH)
     assert (await others.put("/v1/flux", params=KNOWN, content=FILE)).status_code == 403

@@ -1,8 +1,6 @@
 """Driving repositories with the real git, over a real socket."""
 
 import asyncio
-import os
-import subprocess
 from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -10,9 +8,9 @@ from uuid import UUID, uuid4
 
 import httpx
 import pytest
-import uvicorn
 from flux_file import flux_file, sha256_of
 from gateway_centre import EdgeCredentials, GatewayCentre, basic, bearer
+from git_client import git, serving
 
 from api.git_guests import AT_ONCE, OF_ONE_TOKEN, OF_OPERATORS
 from edgewright.adapters.git.http_backend import GitHttp
@@ -25,16 +23,8 @@ UPLOAD, RECEIVE = "service=git-upload-pack", "service=git-receive-pack"
 
 @pytest.fixture
 async def port(centre: GatewayCentre) -> AsyncIterator[int]:
-    """The gateway on a free port of the loopback address."""
-    server = uvicorn.Server(uvicorn.Config(centre.app, port=0, log_config=None, lifespan="off"))
-    serving = asyncio.create_task(server.serve())
-    async with asyncio.timeout(20):
-        while not server.started:
-            await asyncio.sleep(0.01)
-    yield server.servers[0].sockets[0].getsockname()[1]
-    server.should_exit = True
-    async with asyncio.timeout(20):  # what a test has left open keeps it from ending
-        await serving
+    async with serving(centre.app) as port:
+        yield port
 
 
 @pytest.fixture
@@ -48,31 +38,6 @@ def charts(centre: GatewayCentre) -> None:
     centre.git.create_repository(REPOSITORY_HELM_CHARTS)
     message = CommitMessage(subject="charts", actor="centre")
     centre.git.commit(REPOSITORY_HELM_CHARTS, {"chart.yaml": b"x\n"}, message, expected_head=None)
-
-
-async def git(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Runs git with no settings of this machine, and no one to ask for a password."""
-    process = await asyncio.create_subprocess_exec(
-        "git",
-        "-c",
-        "user.name=tester",
-        "-c",
-        "user.email=tester@example.com",
-        *arguments,
-        cwd=cwd,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        env={
-            "PATH": os.environ["PATH"],
-            "HOME": str(cwd),
-            "GIT_CONFIG_NOSYSTEM": "1",
-            "GIT_TERMINAL_PROMPT": "0",
-            "GIT_ASKPASS": "true",
-        },
-    )
-    async with asyncio.timeout(60):
-        out, err = await process.communicate()
-    return subprocess.CompletedProcess(arguments, process.returncode or 0, out.decode(), err.decode())
 
 
 async def test_plain_git_clones_by_name_and_uuid_with_every_protocol(

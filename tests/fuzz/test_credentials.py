@@ -37,6 +37,7 @@ def fill(path: str, victim: UUID) -> str:
         "key": "password",
         "chart": "edge-cluster",
         "template": "edge-cluster",
+        "repository": "press-line",
         "klass": uuid4(),
         "token_id": "0" * 16,
         "service_uuid": SERVICE_GIT,

@@ -35,6 +35,7 @@ def test_every_operation_is_reached_with_success(live: LiveGateway, population: 
     live_a_life(tour, live, population)
     keep_entries(tour)
     keep_charts(tour, live)
+    keep_repositories(tour)
     missed = [operation for operation in OPERATIONS if operation not in tour.reached]
     assert len(missed) <= len(OPERATIONS) * 0.05, missed
     assert missed == [("GET", "/v1/cluster/{uuid}/install/agent")]  # this centre names no image
@@ -193,6 +194,15 @@ def keep_charts(tour: Tour, live: LiveGateway) -> None:
     tour.visit("GET /v1/template")
     tour.visit("DELETE /v1/template/{template}", fill=template)
     tour.visit("DELETE /v1/chart/{chart}", fill={"chart": "tour"})
+
+
+def keep_repositories(tour: Tour) -> None:
+    """A shared repository from its making to its removal."""
+    place = {"repository": "tour"}
+    for status in (201, 200):  # new, and there already
+        assert tour.visit("PUT /v1/repository/{repository}", fill=place).status_code == status
+    tour.visit("GET /v1/repository")
+    tour.visit("DELETE /v1/repository/{repository}", fill=place)
 
 
 def small_chart(name: str) -> bytes:

@@ -51,6 +51,7 @@ def from_the_population(population: Population) -> dict[str, list[str]]:
         "service": ["git-upload-pack", "git-receive-pack", *HOSTILE],
         "chart": ["edge-cluster", "press", *HOSTILE],
         "template": ["edge-cluster", "press", *HOSTILE],
+        "repository": ["helm-charts", "press-line", *HOSTILE],
     }
 
 

@@ -14,7 +14,7 @@ from starlette.routing import Route
 
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.adapters.git.http_backend import GitHttp
-from edgewright.adapters.git.http_push import PushContext, Pushed
+from edgewright.adapters.git.http_push import BY_HAND, PushContext, Pushed
 from edgewright.adapters.git.turns import Guest, KeepLimits
 from edgewright.domain.own_objects import NOTHING, OwnObjects
 from edgewright.errors import EdgewrightError
@@ -41,6 +41,7 @@ class GitHttpCentre:
         statuses: of all responses, in order.
         starved: operations for which git got no more memory.
         allow_push: whether the route lets pushes through.
+        folder: the one that they may change.
     """
 
     server: BareGitServer
@@ -48,6 +49,7 @@ class GitHttpCentre:
     pushes: list[Pushed] = field(default_factory=list)
     statuses: list[int] = field(default_factory=list)
     allow_push: bool = True
+    folder: str = BY_HAND
     content: Mapping[str, bytes] = field(default_factory=lambda: CONTENT)
     push_limit: int = PUSH_LIMIT
     own: OwnObjects = NOTHING
@@ -99,7 +101,7 @@ def application(centre: GitHttpCentre) -> Starlette:
             media_type=request.headers.get("content-type"),
             content_encoding=request.headers.get("content-encoding"),
             git_protocol=request.headers.get("git-protocol"),
-            push=PushContext(on_pushed, limit=PUSH_LIMIT, own=centre.own) if centre.allow_push else None,
+            push=PushContext(on_pushed, PUSH_LIMIT, centre.folder, centre.own) if centre.allow_push else None,
         )
         return answered(StreamingResponse(answer.body, headers=dict(answer.headers)))
 

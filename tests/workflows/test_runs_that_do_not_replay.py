@@ -15,6 +15,7 @@ from temporalio import workflow
 from temporalio.client import WorkflowExecutionStatus
 
 from activities.upkeep import UpkeepActivities
+from edgewright.application.shared_repositories import SharedRepositories
 from edgewright.domain.cluster import Phase
 from edgewright.messages import names
 from edgewright.ports.clusters import ClusterRow
@@ -43,6 +44,7 @@ def upkeep_of(centre: WorkflowCentre) -> UpkeepActivities:
         ports.edge_access,
         ports.edge_reports,
         ports.git,
+        repositories=SharedRepositories(ports.config, ports.git),
         fleet=centre.fleet,
         ended_requests=ports.ended_requests,
         resealings=ports.resealings,

@@ -170,7 +170,7 @@ async def test_an_expired_lease_turns_available_to_unknown_and_back_once_each(
         assert found == [1, 0, 0]
         await available(centre, cluster, ConditionStatus.UNKNOWN)
         shown = await details(centre, cluster)
-        assert "- Available: Unknown (LeaseExpired): Last heard " in shown
+        assert "- Available: Unknown (LeaseExpired): No heartbeat since " in shown
         assert "- Synced: " in shown
         told = [kind for kind in await kinds(centre, cluster) if kind.startswith("lease.")]
         assert told == ["lease.renewed", "lease.expired"] * turn

@@ -45,7 +45,7 @@ def test_the_details_say_that_an_edge_is_silent_and_what_it_has_applied() -> Non
     )
     projection = Projection.model_validate({"sequence": 1, "phase": "Active", "ready": True})
     shown = describe(projection.model_copy(update={"conditions": conditions}), wanted)
-    assert "- Available: Unknown (LeaseExpired): Last heard 2026-03-01T12:30:15Z." in shown
+    assert "- Available: Unknown (LeaseExpired): No heartbeat since 2026-03-01T12:30:15Z." in shown
     assert "- Synced: Unknown (NotReported): The edge has not reported an applied revision." in shown
 
 

@@ -40,17 +40,19 @@ def install_hooks(root: Path) -> Path:
     return folder
 
 
-def hook_environment(receipt: Path, own: OwnObjects) -> Mapping[str, str]:
+def hook_environment(receipt: Path, folder: str, own: OwnObjects) -> Mapping[str, str]:
     """What the hooks need to know.
 
     Args:
         receipt: the file that says, once the push is through, ``<old> <new> <ref>`` for each ref that moved.
+        folder: the only one that the push may change; empty: it may change any path.
         own: what bootstrap has brought to the edge.
     """
     return {
         "EDGEWRIGHT_PYTHON": sys.executable,
         "EDGEWRIGHT_PRE_RECEIVE": str(Path(pre_receive.__file__).resolve()),
         "EDGEWRIGHT_PACKAGES": str(Path(yaml.__file__).resolve().parents[1]),
+        "EDGEWRIGHT_PUSH_FOLDER": folder,
         "EDGEWRIGHT_OWN_OBJECTS": own.to_text(),
         "EDGEWRIGHT_RECEIPT": str(receipt),
     }

@@ -258,7 +258,7 @@ class GitHttp:
     ) -> None:
         receipt = PushReceipt.blank(install_hooks(self._server.root))
         arguments = [*push_settings(receipt.hooks, push.limit), *command("git-receive-pack"), str(folder)]
-        env = {**_environment(protocol), **receipt.environment(push.own)}
+        env = {**_environment(protocol), **receipt.environment(push)}
         answer = b""
         try:
             with _complaints(self._server.root) as complaints:

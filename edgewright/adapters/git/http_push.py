@@ -16,6 +16,10 @@ from edgewright.domain.own_objects import NOTHING, OwnObjects
 from edgewright.errors import TooLarge
 from edgewright.ports.git_server import CommitId
 
+BY_HAND = "by-hand"
+"""The folder of a driving repository that pushes may change."""
+ANY_PATH = ""
+"""In the place of a folder: pushes may change everything."""
 _CLEARING = 3.0
 _MOST_COMPLAINTS = 64 * 1024
 _UNPACK = re.compile(rb"[0-9a-f]{4}unpack [^\n]*\n")
@@ -27,7 +31,7 @@ _MEMORY_SENTENCE = (
 
 @dataclass(frozen=True)
 class Pushed:
-    """A push that moved ``main``."""
+    """A push that moved ``main``. ``old``: zeros only, if it was the first one."""
 
     old: CommitId
     new: CommitId
@@ -41,12 +45,14 @@ class PushContext:
         on_pushed: awaited when ``main`` has moved, before the client hears of it, even if the client is gone
             by then; never for a refused push. What it raises breaks the answer off.
         limit: bytes that the push may have.
+        folder: the only one that the push may change, or ``ANY_PATH``: then it may also be the first one.
         own: objects that bootstrap has brought to the edge; with those that the repository itself has generated, no
-            push may bring them.
+            push to a folder may bring them.
     """
 
     on_pushed: Callable[[Pushed], Awaitable[None]]
     limit: int = 32 * MIB
+    folder: str = BY_HAND
     own: OwnObjects = NOTHING
 
 
@@ -67,9 +73,9 @@ class PushReceipt:
         """A receipt for one push."""
         return cls(hooks, hooks / f"receipt-{secrets.token_hex(8)}")
 
-    def environment(self, own: OwnObjects) -> Mapping[str, str]:
+    def environment(self, push: PushContext) -> Mapping[str, str]:
         """What the hooks have to know."""
-        return hook_environment(self.path, own)
+        return hook_environment(self.path, push.folder, push.own)
 
     def take(self) -> Pushed | None:
         """What was pushed; None if nothing was. The file is gone afterwards."""

@@ -44,12 +44,15 @@ def changed_entries(old: str, new: str) -> Iterator[TreeDifference]:
 
     Paths that are not UTF-8 have surrogates in them.
 
+    Args:
+        old: empty: everything is new.
+
     Raises:
         Unreadable: see there.
         TooMuch: see there.
     """
     with Trees() as trees:
-        pending = [("", f"{old}^{{tree}}", f"{new}^{{tree}}")]
+        pending = [("", f"{old}^{{tree}}" if old else "", f"{new}^{{tree}}")]
         while pending:
             prefix, old_tree, new_tree = pending.pop()
             before, after = trees.read(old_tree), trees.read(new_tree)

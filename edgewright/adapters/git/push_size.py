@@ -36,26 +36,27 @@ def reason_against_size(commit: str, folder: str) -> str | None:
 
     Args:
         commit: what the branch would point to.
-        folder: the top folder that pushes may change.
+        folder: the top folder that pushes may change; empty: they may change any path.
     """
+    place = f"{folder}/" if folder else "The repository"
     if any(size > MAX_OBJECT for size in _pushed_sizes()):
         return f"The push has a file larger than {MAX_OBJECT // MIB} MiB: keep large files elsewhere."
     try:
         extent = _extent(commit, folder)
     except _TooDeep:
-        return f"{folder}/ would have more than {MAX_DEPTH} folders in each other: push fewer."
+        return f"{place} would have more than {MAX_DEPTH} folders in each other: push fewer."
     if extent.files > MAX_FILES:
-        return f"{folder}/ would have {extent.files} files, more than {MAX_FILES}: push fewer."
+        return f"{place} would have {extent.files} files, more than {MAX_FILES}: push fewer."
     if extent.size > MAX_CHECKED_OUT:
         return (
-            f"{folder}/ would have {extent.size // MIB} MiB when it is checked out, more than "
+            f"{place} would have {extent.size // MIB} MiB when it is checked out, more than "
             f"{MAX_CHECKED_OUT // MIB} MiB: remove files, and keep large ones elsewhere."
         )
     return None
 
 
 def _extent(commit: str, folder: str) -> Extent:
-    """The extent of a folder at a commit; nothing if it is not there."""
+    """The extent of a folder at a commit, or of all of it; nothing if the folder is not there."""
     known: dict[str, Extent] = {}
 
     def measure(tree: str, depth: int) -> Extent:
@@ -76,8 +77,9 @@ def _extent(commit: str, folder: str) -> Extent:
         return known[tree]
 
     with Trees() as trees, _sizes() as size_of:
-        mode, object_id = trees.read(f"{commit}^{{tree}}").get(folder.encode(), (b"", ""))
-        return measure(object_id, 1) if mode == FOLDER else Extent(0, 0, 0)
+        root = f"{commit}^{{tree}}"
+        mode, tree = trees.read(root).get(folder.encode(), (b"", "")) if folder else (FOLDER, root)
+        return measure(tree, 1) if mode == FOLDER else Extent(0, 0, 0)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import typer
 
 from edgewright.cli.client import GatewayClient, connect
 from edgewright.cli.commands.durations import seconds_of, spoken
-from edgewright.cli.commands.naming import NamedCluster, named, pages
+from edgewright.cli.commands.naming import NamedCluster, clusters_called, clusters_labelled, named
 from edgewright.cli.commands.options import DEFAULT_TIMEOUT, AsJson, Command, Panel, Timeout, labels_of
 from edgewright.cli.commands.screen import clean, result, say, show_json
 from edgewright.cli.commands.waiting import (
@@ -66,7 +66,7 @@ def wait(
             wanted = [NamedCluster(document["uuid"], document["name"])]
             wait_for(gateway, wanted[0], goal, known=document, seconds=seconds)
         else:
-            wanted = _named(gateway, clusters) if clusters else _selected(gateway, labels)
+            wanted = clusters_called(gateway, clusters) if clusters else clusters_labelled(gateway, labels)
 
         def tell(cluster: NamedCluster) -> None:
             if as_json:
@@ -179,29 +179,6 @@ def _not_in_time(waiting: _Waiting, goal: Goal, count: int, seconds: float) -> C
 
 def _listed(clusters: Iterable[NamedCluster]) -> str:
     return ", ".join(each.text for each in clusters)
-
-
-def _named(gateway: GatewayClient, texts: Sequence[str]) -> list[NamedCluster]:
-    """The clusters with these names or UUIDs, each once."""
-    documents = [gateway.get(named(gateway, text).path) for text in texts]
-    return list(dict.fromkeys(NamedCluster(each["uuid"], each["name"]) for each in documents))
-
-
-def _selected(gateway: GatewayClient, labels: Sequence[str]) -> list[NamedCluster]:
-    """The clusters that have all of these labels now, by name.
-
-    Raises:
-        CliError: there is none.
-    """
-    filters = {"sort": "name", **({"label": labels} if labels else {})}
-    found = [NamedCluster(item["uuid"], item["name"]) for page in pages(gateway, filters) for item in page["items"]]
-    if not found:
-        raise CliError(
-            "No cluster has these labels." if labels else "There is no cluster.",
-            f"`{typed('cluster list')}` shows all.",
-            ExitCode.NOT_FOUND,
-        )
-    return found
 
 
 COMMANDS = (Command("wait", wait, Panel.LIFE, "cluster wait press-shop line-4 --for available --timeout 10m"),)

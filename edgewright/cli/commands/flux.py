@@ -7,9 +7,11 @@ from typing import Annotated
 import typer
 
 from edgewright.cli.client import connect
-from edgewright.cli.commands.listing import form_of, show_document
+from edgewright.cli.commands.durations import ago
+from edgewright.cli.commands.listing import Listing, form_of, show_document, show_listing
 from edgewright.cli.commands.options import AsJson, Form, Output, example
-from edgewright.cli.commands.screen import Document, moment, say, show_facts
+from edgewright.cli.commands.screen import Column, Document, moment, say, show_facts
+from edgewright.cli.commands.upgrade import upgrade_flux
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.cli.flux_releases import LARGEST_BYTES, RELEASES, fetch_release, version_of
 
@@ -17,6 +19,23 @@ app = typer.Typer(no_args_is_help=True)
 
 _SECONDS = 120.0
 """The gateway reads every manifest before it answers."""
+_VERSION = Column("version", lambda release: release["version"] or "not labelled", long=True)
+_OFFERED = Column("new edges get it", lambda release: "yes" if release["offered"] else "")
+_RELEASES = Listing(
+    columns=(
+        _VERSION,
+        Column("imported", lambda release: ago(release["imported_at"])),
+        _OFFERED,
+        Column("sha256", lambda release: str(release["sha256"])[:12]),
+    ),
+    wide=(
+        _VERSION,
+        Column("imported", lambda release: moment(release["imported_at"])),
+        _OFFERED,
+        Column("sha256", lambda release: str(release["sha256"])),
+    ),
+    name=lambda release: str(release["version"] or release["sha256"]),
+)
 
 
 @app.command("import", epilog=example("flux import v2.7.3"))
@@ -36,9 +55,12 @@ def import_flux(
     releases: Annotated[
         str, typer.Option("--releases", metavar="URL", help="Where releases are: GitHub's API, or a mirror of it.")
     ] = RELEASES,
+    even_if_older: Annotated[
+        bool, typer.Option("--even-if-older", help="Import it even if edges get a newer one now.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Import the Flux that edges without one get; it replaces the one imported before."""
+    """Import the Flux that edges without one get; releases imported before are kept."""
     version = version_of(release)
     if version is None:
         content, digest = _from_file(Path(release), sha256)
@@ -48,7 +70,8 @@ def import_flux(
         fetched = fetch_release(version, releases)
         content, digest = fetched.content, fetched.sha256
     with connect() as gateway:
-        answer = gateway.request("PUT", "/v1/flux", params={"sha256": digest}, content=content, timeout=_SECONDS)
+        wish = {"sha256": digest, **({"even_if_older": "true"} if even_if_older else {})}
+        answer = gateway.request("PUT", "/v1/flux", params=wish, content=content, timeout=_SECONDS)
     _show(answer.json(), form_of(Form.TABLE, as_json=as_json))
     say("Edges that are attached from now on get this Flux, unless they have one. Others keep what they have.")
 
@@ -71,6 +94,15 @@ def _from_file(file: Path, sha256: str | None) -> tuple[bytes, str]:
     return content, sha256
 
 
+@app.command("list", epilog=example("flux list"))
+def list_releases(output: Output = Form.TABLE, as_json: AsJson = False) -> None:
+    """List the releases of Flux that were imported, the last one first."""
+    form = form_of(output, as_json=as_json)
+    with connect() as gateway:
+        document = gateway.get("/v1/flux")
+    show_listing(_RELEASES, document["releases"], document["releases"], form)
+
+
 @app.command("show", epilog=example("flux show"))
 def show(output: Output = Form.TABLE, as_json: AsJson = False) -> None:
     """Show the Flux that edges get; --output name prints its images."""
@@ -91,3 +123,6 @@ def _show(document: Document, form: Form) -> None:
         *(("image", image) for image in document["images"]),
     ]
     show_facts(facts, fold=form is not Form.WIDE)
+
+
+app.command("upgrade", epilog=example("flux upgrade --all --version v2.7.3"))(upgrade_flux)

@@ -2,7 +2,7 @@
 
 import difflib
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -104,6 +104,33 @@ def pages(gateway: GatewayClient, filters: Mapping[str, Any], *, limit: int | No
         if page["next"] is None or left == 0:
             return
         after = {"after": page["next"]}
+
+
+def clusters_called(gateway: GatewayClient, texts: Sequence[str]) -> list[NamedCluster]:
+    """The clusters with these names or UUIDs, each once.
+
+    Raises:
+        CliError: one of them is not there.
+    """
+    documents = [gateway.get(named(gateway, text).path) for text in texts]
+    return list(dict.fromkeys(NamedCluster(each["uuid"], each["name"]) for each in documents))
+
+
+def clusters_labelled(gateway: GatewayClient, labels: Sequence[str]) -> list[NamedCluster]:
+    """The clusters that have all of these labels now, by name; without a label, all that there are.
+
+    Raises:
+        CliError: there is none.
+    """
+    filters = {"sort": "name", **({"label": labels} if labels else {})}
+    found = [NamedCluster(item["uuid"], item["name"]) for page in pages(gateway, filters) for item in page["items"]]
+    if not found:
+        raise CliError(
+            "No cluster has these labels." if labels else "There is no cluster.",
+            f"`{typed('cluster list')}` shows all.",
+            ExitCode.NOT_FOUND,
+        )
+    return found
 
 
 def _deleted(found: list[Document]) -> CliError:

@@ -263,9 +263,9 @@ class LiveLine(AbstractContextManager["LiveLine"]):
         finally:
             self._live.start()
 
-    def show(self, state: str) -> None:
-        """Says what is going on."""
-        if state == self._shown:
+    def show(self, state: str, *, only_drawn: bool = False) -> None:
+        """Says what is going on. ``only_drawn``: elsewhere than on a terminal it is not worth a line."""
+        if state == self._shown or (only_drawn and self._plain):
             return
         self._shown = state
         if self._plain:

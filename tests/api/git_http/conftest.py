@@ -13,6 +13,7 @@ import uvicorn
 from git_http_centre import Git, GitHttpCentre, Work, application
 
 from edgewright.adapters.git.bare import BareGitServer
+from edgewright.adapters.git.http_push import BY_HAND
 from edgewright.domain.own_objects import NOTHING
 
 
@@ -36,6 +37,7 @@ def centre(serving: GitHttpCentre) -> GitHttpCentre:
     serving.statuses.clear()
     serving.starved.clear()
     serving.allow_push = True
+    serving.folder = BY_HAND
     serving.own = NOTHING
     return serving
 

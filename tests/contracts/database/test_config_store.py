@@ -20,7 +20,7 @@ from edgewright.domain.wellknown import (
     CLASS_GIT_REPOSITORY,
 )
 from edgewright.errors import Conflict, Invalid, NotFound, PreconditionFailed, Refused, Stalled
-from edgewright.ports.config_store import NewEntry, Precondition
+from edgewright.ports.config_store import DistinctAmong, EqualEntry, NewEntry, Precondition, TooManyEntries
 
 FREE_APP = UUID("11111111-2222-4333-8444-555555555555")
 """An Application that no schema knows: it takes anything."""
@@ -45,6 +45,47 @@ async def test_entries_are_read_together_in_the_order_that_was_asked_for(store: 
     nowhere = (FREE_APP, uuid4())
     places = [(FREE_APP, second.object), nowhere, (FREE_APP, first.object)]
     assert await store.config.get_each(places) == [second, None, first]
+
+
+async def test_entries_of_a_class_are_those_of_the_objects_that_were_made_of_it(store: Store) -> None:
+    first, second = [await store.config.put(FREE_APP, await an_object(store), {"n": n}, actor=ACTOR) for n in (1, 2)]
+    await store.config.put(APP_OBJECT_INFO, first.object, {"name": "of another Application"}, actor=ACTOR)
+    other, _ = await store.config.create_object(CLASS_EDGE_ACCOUNT)
+    await store.config.add_member(CLASS_GIT_REPOSITORY, other)
+    await store.config.put(FREE_APP, other, {"n": 3}, actor=ACTOR)
+    assert await store.config.entries_of(FREE_APP, CLASS_GIT_REPOSITORY) == [first, second]
+    changed = await store.config.put(FREE_APP, first.object, {"n": 4}, actor=ACTOR)
+    assert await store.config.entries_of(FREE_APP, CLASS_GIT_REPOSITORY) == [second, changed]
+
+
+async def test_of_many_who_write_the_same_at_once_one_gets_a_distinct_entry(store: Store) -> None:
+    objects, distinct = [await an_object(store) for _ in range(8)], DistinctAmong(CLASS_GIT_REPOSITORY, 100)
+    outcomes = await asyncio.gather(
+        *(store.config.put(FREE_APP, each, {"path": "a"}, actor=ACTOR, distinct=distinct) for each in objects),
+        return_exceptions=True,
+    )
+    refused = [each for each in outcomes if isinstance(each, EqualEntry)]
+    [written] = [each for each in outcomes if not isinstance(each, BaseException)]
+    assert len(refused) == len(objects) - 1
+    assert await store.config.entries_of(FREE_APP, CLASS_GIT_REPOSITORY) == [written]
+    again = await store.config.put(FREE_APP, written.object, {"path": "a"}, actor=ACTOR, distinct=distinct)
+    assert again == written
+
+
+async def test_a_class_has_no_more_entries_than_it_may_whoever_writes_at_once(store: Store) -> None:
+    objects, distinct = [await an_object(store) for _ in range(6)], DistinctAmong(CLASS_GIT_REPOSITORY, 4)
+    outcomes = await asyncio.gather(
+        *(
+            store.config.put(FREE_APP, each, {"n": number}, actor=ACTOR, distinct=distinct)
+            for number, each in enumerate(objects)
+        ),
+        return_exceptions=True,
+    )
+    assert sum(isinstance(each, TooManyEntries) for each in outcomes) == 2
+    there = await store.config.entries_of(FREE_APP, CLASS_GIT_REPOSITORY)
+    assert len(there) == 4
+    changed = await store.config.put(FREE_APP, there[0].object, {"n": 9}, actor=ACTOR, distinct=distinct)
+    assert changed.body == {"n": 9}
 
 
 async def test_the_revision_is_told_without_the_body(store: Store) -> None:
@@ -316,6 +357,20 @@ async def test_bodies_of_an_application_come_page_by_page(store: Store) -> None:
     rest = await store.config.bodies(FREE_APP, after=first[-1][0], limit=2)
     found = [(object_, json.loads(body)) for object_, body in (*first, *rest)]
     assert found == [(object_, {"of": str(object_)}) for object_ in made]
+
+
+async def test_excerpts_of_an_application_leave_the_rest_of_the_bodies_behind(store: Store) -> None:
+    made = sorted([await an_object(store) for _ in range(2)])
+    bodies = [{"name": 'Wärme "✓"', "number": 1, "large": "x" * 100_000}, {"n": {"name": "inside"}, "at.all": "y"}]
+    written = [
+        await store.config.put(FREE_APP, object_, body, actor=ACTOR)
+        for object_, body in zip(made, bodies, strict=True)
+    ]
+    await store.config.put(uuid4(), made[0], {"name": "of another Application"}, actor=ACTOR)
+    found = await store.config.excerpts(FREE_APP, ["name", "at.all"])
+    assert [(each.object, each.texts) for each in found] == [(made[0], ('Wärme "✓"', "")), (made[1], ("", "y"))]
+    assert [each.modified_at for each in found] == [entry.modified_at for entry in written]
+    assert await store.config.excerpts(uuid4(), ["name"]) == []
 
 
 async def test_objects_of_an_application_are_listed_in_order(store: Store) -> None:

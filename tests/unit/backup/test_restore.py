@@ -15,6 +15,7 @@ import pytest
 from stopped_home import StoppedHome
 
 from edgewright.adapters.database.engine.sole_gateway import sole_gateway
+from edgewright.application.shared_repositories import SharedRepositories
 from edgewright.cli import restore as restoring
 from edgewright.cli.backup_manifest import part_of
 from edgewright.cli.failures import CliError, ExitCode
@@ -266,6 +267,33 @@ def test_a_repository_that_was_archived_after_the_backup_is_in_service_again(hom
     assert home.git.head(cluster) == head
     assert not home.git.exists(ending), "its deletion goes on"
     assert asyncio.run(row_of(home, ending)).desired is Desired.DELETED
+
+
+@pytest.mark.parametrize("keep_repositories", [False, True])
+def test_a_shared_repository_comes_back_with_its_entry(home: StoppedHome, *, keep_repositories: bool) -> None:
+    async def make(name: str) -> UUID:
+        async with home.store() as store:
+            made, _ = await SharedRepositories(store.config, home.git).make(name, actor="test")
+            return made.uuid
+
+    async def remove(name: str) -> None:
+        async with home.store() as store:
+            await SharedRepositories(store.config, home.git).remove_named(name, actor="test")
+
+    async def listed() -> set[str]:
+        async with home.store() as store:
+            return {each.name for each in await SharedRepositories(store.config, home.git).all()}
+
+    removed, empty = (asyncio.run(make(name)) for name in ("removed", "empty"))
+    head = home.commit(removed, "kind: ConfigMap\n")
+    made = home.back_up()
+    for name in ("removed", "empty"):
+        asyncio.run(remove(name))
+    assert asyncio.run(listed()) == {"helm-charts"}
+    home.restore(made, keep_repositories=keep_repositories)
+    assert asyncio.run(listed()) == {"helm-charts", "removed", "empty"}
+    assert home.git.head(removed) == head
+    assert home.git.exists(empty)
 
 
 def test_a_secret_that_was_committed_after_the_copy_is_not_committed_again(home: StoppedHome) -> None:

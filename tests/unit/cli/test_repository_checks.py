@@ -10,6 +10,7 @@ from sqlalchemy import update
 
 from edgewright.adapters.database.tables import clusters
 from edgewright.adapters.git.bare import BareGitServer
+from edgewright.application.shared_repositories import SharedRepositories
 from edgewright.cli.checks import Check, CheckVerdict
 from edgewright.cli.initialise import initialise_storage
 from edgewright.cli.repository_checks import MOST_NAMED, repository_checks
@@ -108,3 +109,23 @@ def test_a_home_without_anything_stays_without_anything(tmp_path: Path) -> None:
     [check] = repository_checks(Settings(home=tmp_path))
     assert check.verdict is CheckVerdict.OK
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_shared_repository_that_is_missing_or_damaged_is_named(settings: Settings) -> None:
+    async def make(name: str) -> UUID:
+        async with open_ports(settings) as ports:
+            made, _ = await SharedRepositories(ports.config, ports.git).make(name, actor="token:test")
+            return made.uuid
+
+    server = BareGitServer(settings.effective_git_root)
+    lost, damaged, whole = (asyncio.run(make(name)) for name in ("lost", "damaged", "whole"))
+    for each in (damaged, whole):
+        server.commit(each, {"README.md": b"x"}, CommitMessage("First", "desk"), expected_head=None)
+    [check] = repository_checks(settings)
+    assert check.verdict is CheckVerdict.OK
+    server.folder(lost).rename(settings.home / "elsewhere")
+    (server.folder(damaged) / "HEAD").unlink()
+    assert wrong(repository_checks(settings)) == [
+        ("repository shared/damaged", f"{damaged}.git: It has lost its file HEAD, so Git does not recognise it."),
+        ("repository shared/lost", f"{lost}.git is not there, but edges may read it."),
+    ]

@@ -235,6 +235,10 @@ def flux() -> dict[str, Any]:
     images = [f"ghcr.io/fluxcd/{name}:v1.7.0" for name in ("helm-controller", "kustomize-controller")]
     return {
         **{"version": "v2.7.0", "sha256": DIGEST, "images": images, "mirror": None, "imported_at": before(days=3)},
+        "releases": [
+            {"version": "v2.7.0", "sha256": DIGEST, "imported_at": before(days=3), "offered": True},
+            {"version": None, "sha256": DIGEST[::-1], "imported_at": before(days=4), "offered": False},
+        ],
     }
 
 
@@ -255,6 +259,7 @@ LISTS = (
     ("token", "list"),
     ("webhook", "show"),
     ("flux", "show"),
+    ("flux", "list"),
 )
 
 

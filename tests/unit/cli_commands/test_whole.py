@@ -13,7 +13,7 @@ from command_line import CommandLine
 
 from edgewright.cli.main import app, command_tree
 
-GROUPS = ("chart", "cluster", "context", "secret", "template", "token")
+GROUPS = ("agent", "chart", "cluster", "context", "repository", "secret", "template", "token", "upgrade")
 ALONE = ("login", "logout", "api", "completion", "git-credential")
 HEAVY = (
     "api",
@@ -59,12 +59,15 @@ def test_every_command_of_the_contract_is_there() -> None:
     sight = {"list", "show", "timeline"}
     steering = {"accept", "reject", "certificate", "rotate", "revoke", "check-in", "pause", "resume", "retry", "skip"}
     assert found == {
+        "agent": {"upgrade"},
         "chart": {"list", "push", "remove"},
+        "repository": {"create", "list", "remove"},
         "template": {"list", "show", "put", "remove"},
         "cluster": life | sight | steering,
         "secret": {"put", "tls", "registry", "label", "annotate", "delete", "list", "reseal"},
         "token": {"create", "list", "revoke"},
         "context": {"list", "use", "show", "remove"},
+        "upgrade": {"list"},
     }
 
 
@@ -138,9 +141,7 @@ def test_whatever_goes_through_a_gateway_takes_a_context() -> None:
         if path and "--context" not in {option for each in _command(path).params for option in each.opts}
     }
     groups = {path for path in without if hasattr(_command(path), "commands")}
-    assert {path[0] for path in without - groups} == {
-        *("up", "down", "doctor", "agent", "agent-image", "admin", "completion")
-    }
+    assert {path[0] for path in without - groups} == {*("up", "down", "doctor", "agent-image", "admin", "completion")}
 
 
 def _command(path: tuple[str, ...]) -> Any:

@@ -276,7 +276,7 @@ def test_the_passing_of_time_alone_is_reviewed() -> None:
 def test_healthy_says_what_the_edge_says(health: EdgeHealth, lease: LeaseState, status: str, reason: str) -> None:
     condition = state(ConditionType.HEALTHY, wanted(edge_health=health, lease=Lease(state=lease, last_heard=NOW)))
     assert (condition.status, condition.reason) == (status, reason)
-    assert ("silent since" in condition.message) is (lease is LeaseState.EXPIRED)
+    assert ("fell silent" in condition.message) is (lease is LeaseState.EXPIRED)
 
 
 def test_healthy_is_stated_from_the_first_report_on() -> None:

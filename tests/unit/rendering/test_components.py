@@ -14,7 +14,8 @@ from edgewright.domain.rendering import (
     render_repository,
 )
 from edgewright.domain.rendering.removal import workload_removal
-from edgewright.domain.upgrades import AgentTarget, Component, FluxTarget, WantedComponents, is_backwards
+from edgewright.domain.upgrades import AgentTarget, Component, FluxTarget, WantedComponents
+from edgewright.domain.versions import is_older
 
 AGENT = WantedComponent(Component.AGENT, "edgewright-agent", b"---\nkind: Deployment\n", waits=False)
 FLUX = WantedComponent(Component.FLUX, "edgewright-flux-v2.7.3", b"---\nkind: Flux\n", waits=True)
@@ -125,4 +126,4 @@ def test_one_component_is_wanted_beside_the_other() -> None:
     ],
 )
 def test_older_is_backwards(present: str | None, wanted: str, backwards: bool) -> None:
-    assert is_backwards(present, wanted) is backwards
+    assert bool(is_older(wanted, present)) is backwards

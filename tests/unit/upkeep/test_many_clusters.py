@@ -6,6 +6,7 @@ import random
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any, cast
 from uuid import UUID, uuid4
@@ -23,6 +24,7 @@ from activities.upkeep import (
 )
 from edgewright.adapters.temporal import nudging
 from edgewright.adapters.temporal.nudging import MOST_FAILURES, NUDGES_AT_ONCE, nudge_all
+from edgewright.application.shared_repositories import SharedRepository
 from edgewright.errors import Stalled, Waiting
 from edgewright.ports.fleet import Fleet
 from edgewright.ports.git_server import CommitSummary
@@ -124,6 +126,10 @@ class Repositories:
     def __init__(self) -> None:
         self.clusters = [uuid4() for _ in range(200)]
         self.kept: set[UUID] = set()
+        self.shared: list[SharedRepository] = []
+
+    async def all(self) -> list[SharedRepository]:
+        return self.shared
 
     async def open_clusters(self) -> list[UUID]:
         return self.clusters
@@ -151,7 +157,14 @@ class Repositories:
 
 
 def keeping(centre: Any) -> UpkeepActivities:
-    return UpkeepActivities(*(centre,) * 5, fleet=centre, ended_requests=centre, resealings=centre, upgrades=centre)
+    return UpkeepActivities(
+        *(centre,) * 5,
+        repositories=centre,
+        fleet=centre,
+        ended_requests=centre,
+        resealings=centre,
+        upgrades=centre,
+    )
 
 
 @pytest.mark.parametrize("count", [1, 12, 1000])
@@ -162,6 +175,16 @@ async def test_every_repository_has_its_turn_at_keeping_in_shape_and_those_of_a_
     for _ in range(min(UPKEEP_SLOTS, math.ceil(count / LEAST_KEPT))):
         await activities.upkeep()
     assert len(centre.kept) == count
+
+
+async def test_shared_repositories_have_their_turn_among_those_of_clusters() -> None:
+    centre: Any = Repositories()
+    centre.clusters = [uuid4() for _ in range(2 * LEAST_KEPT)]
+    centre.shared = [SharedRepository(uuid4(), f"a{number}", "1", datetime.now(UTC)) for number in range(LEAST_KEPT)]
+    activities = keeping(centre)
+    for _ in range(3):
+        await activities.upkeep()
+    assert centre.kept == {*centre.clusters, *(each.uuid for each in centre.shared)}
 
 
 class OldKeys(Repositories):
@@ -270,6 +293,7 @@ def sweeping(clusters: Unfinished, fleet: StillFleet) -> UpkeepActivities:
         unused,
         unused,
         unused,
+        repositories=unused,
         fleet=cast(Fleet, fleet),
         ended_requests=unused,
         resealings=unused,

@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime
 from typing import NamedTuple
 from uuid import UUID
@@ -27,7 +27,7 @@ from edgewright.adapters.database.upkeep.presence import listens, read_presence
 from edgewright.domain.cluster import Acceptance, Desired, LeaseState
 from edgewright.domain.edge_status import EdgeStatus, read_edge_status
 from edgewright.domain.events import EventKind
-from edgewright.domain.upgrades import PATIENCE, Component, Upgrade, UpgradeState, trouble_of
+from edgewright.domain.upgrades import PATIENCE, Component, Upgrade, UpgradeState, WantedComponents, trouble_of
 from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 from edgewright.errors import Conflict, Invalid
 from edgewright.ports.upgrades import UpgradeFilter, UpgradePage, UpgradeWish
@@ -139,6 +139,12 @@ class SqlUpgrades:
         if last.deadline is None or at < last.deadline:
             return False
         return await fall_back(connection, at, row, last, _reason(row, last, status))
+
+    async def fluxes_in_use(self) -> Collection[str]:
+        statement = select(clusters.c.components).where(clusters.c.closed_at.is_(None))
+        async with self._database.read(long=True) as connection:
+            found = [WantedComponents.model_validate(each) for each in await connection.scalars(statement) if each]
+        return {each.flux.sha256 for each in found if each.flux is not None}
 
     async def page(self, filter_: UpgradeFilter) -> UpgradePage:
         if not 1 <= filter_.limit <= LARGEST_PAGE:

@@ -11,9 +11,11 @@ from edgewright.adapters.database.config_store.entries import (
     check_object,
     class_of,
     delete_entry,
+    demand_distinct,
     exchange_entry,
     install_entries,
     read_entries,
+    read_entries_of,
     read_entry,
     register_object,
 )
@@ -27,7 +29,7 @@ from edgewright.domain.configuration_news import changed_parts, names_of, senten
 from edgewright.domain.events import EventKind
 from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION, APP_CLUSTER_SETTINGS, APPLICATIONS
 from edgewright.errors import NotFound, Refused
-from edgewright.ports.config_store import ALWAYS, Change, Entry, NewEntry, Precondition
+from edgewright.ports.config_store import ALWAYS, Change, DistinctAmong, Entry, Excerpt, NewEntry, Precondition
 
 OF_THE_REGISTRY = frozenset({APP_CLUSTER_CONFIGURATION, APP_CLUSTER_SETTINGS})
 """Applications whose entries change a cluster; only ``ClusterWishes`` and ``ClusterSteps`` write them."""
@@ -59,6 +61,21 @@ class SqlConfigStore:
         async with self._database.read(long=True) as connection:
             return sorted(await connection.scalars(select(entries.c.object).where(entries.c.app == app)))
 
+    async def excerpts(self, app: UUID, fields: Sequence[str]) -> Sequence[Excerpt]:
+        texts = [entries.c.body[field].as_string() for field in fields]
+        mine = [entries.c.object, entries.c.position, entries.c.modified_at]
+        wanted = select(*mine, *texts).where(entries.c.app == app)
+        async with self._database.read(long=True) as connection:
+            rows: Iterable[Sequence[Any]] = await connection.execute(wanted.order_by(entries.c.object))
+            return [
+                Excerpt(object_, position, modified_at, tuple(text or "" for text in found))
+                for object_, position, modified_at, *found in rows
+            ]
+
+    async def entries_of(self, app: UUID, klass: UUID) -> Sequence[Entry]:
+        async with self._database.read() as connection:
+            return await read_entries_of(connection, app, klass)
+
     async def bodies(self, app: UUID, *, after: UUID | None, limit: int) -> Sequence[tuple[UUID, str]]:
         mine = select(entries.c.object, cast(entries.c.body, Text).label("body")).where(entries.c.app == app)
         if after is not None:
@@ -69,7 +86,14 @@ class SqlConfigStore:
 
     @again_after_collision
     async def put(
-        self, app: UUID, object_: UUID, body: Any, *, actor: str, precondition: Precondition = ALWAYS
+        self,
+        app: UUID,
+        object_: UUID,
+        body: Any,
+        *,
+        actor: str,
+        precondition: Precondition = ALWAYS,
+        distinct: DistinctAmong | None = None,
     ) -> Entry:
         _refuse_registry(app)
         await self._schemas.check(app, body)
@@ -78,6 +102,8 @@ class SqlConfigStore:
             await check_object(connection, app, object_)
             entry, before = await exchange_entry(connection, at, app, object_, body, precondition=precondition)
             if entry is not before:
+                if distinct is not None:
+                    await demand_distinct(connection, entry, distinct)
                 what = f"The entry of {_named(app)} for {object_}"
                 parts = () if before is None else changed_parts(before.body, body)
                 await record(

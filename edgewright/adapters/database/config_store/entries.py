@@ -14,12 +14,22 @@ from edgewright.adapters.database.tables import changes, entries, objects
 from edgewright.domain.json import Json, same_json
 from edgewright.domain.wellknown import APPLICATIONS, CLASS_NAMES, allows_class
 from edgewright.errors import Conflict, NotFound, PreconditionFailed
-from edgewright.ports.config_store import ALWAYS, Change, Entry, NewEntry, Precondition
+from edgewright.ports.config_store import (
+    ALWAYS,
+    Change,
+    DistinctAmong,
+    Entry,
+    EqualEntry,
+    NewEntry,
+    Precondition,
+    TooManyEntries,
+)
 
-ANY = "*"
 _READ = select(entries).where(entries.c.app == bindparam("of_app"), entries.c.object == bindparam("of_object"))
 _READ_EACH = select(entries).where(tuple_(entries.c.app, entries.c.object).in_(bindparam("places", expanding=True)))
 _READ_AND_LOCK = _READ.with_for_update()
+_OF_CLASS = select(objects.c.uuid).where(objects.c.klass == bindparam("of_class"))
+_READ_OF_CLASS = select(entries).where(entries.c.app == bindparam("of_app"), entries.c.object.in_(_OF_CLASS))
 _CLASS = select(objects.c.klass).where(objects.c.uuid == bindparam("of_object"))
 _INSERT, _TELL = insert(entries), insert(changes)
 
@@ -37,12 +47,12 @@ class EntryRecord(NamedTuple):
 
 def check_precondition(precondition: Precondition, entry: Entry | None) -> None:
     """Raises ``PreconditionFailed`` unless the condition holds for what is there."""
-    revisions = set() if entry is None else {entry.etag, ANY}
-    if precondition.match is not None and not (precondition.match & revisions):
+    etag = None if entry is None else entry.etag
+    if not Precondition(match=precondition.match).holds(etag):
         raise PreconditionFailed(
             "The entry is not the one that If-Match names.", hint="Read it again, then change it."
         )
-    if precondition.none_match is not None and precondition.none_match & revisions:
+    if not precondition.holds(etag):
         raise PreconditionFailed("The entry is there already, or is the one that If-None-Match names.")
 
 
@@ -60,6 +70,30 @@ async def read_entries(
     found = await connection.execute(_READ_EACH, {"places": list(places)})
     rows = [EntryRecord._make(row) for row in found]
     return {(row.app, row.object): _entry(row) for row in rows}
+
+
+async def read_entries_of(connection: AsyncConnection, app: UUID, klass: UUID) -> Sequence[Entry]:
+    """The entries of an Application for the objects that were made of a class, by position."""
+    found = await connection.execute(_READ_OF_CLASS, {"of_app": app, "of_class": klass})
+    return sorted((_entry(EntryRecord._make(row)) for row in found), key=lambda entry: entry.position)
+
+
+async def demand_distinct(connection: AsyncConnection, entry: Entry, distinct: DistinctAmong) -> None:
+    """Raises unless an entry that this transaction has just written is distinct.
+
+    With its position it holds the feed: whoever writes at the same time has committed before, or waits for it.
+
+    Raises:
+        EqualEntry: see there.
+        TooManyEntries: see there.
+    """
+    found = await read_entries_of(connection, entry.app, distinct.klass)
+    others = [each for each in found if each.object != entry.object]
+    for other in others:
+        if same_json(other.body, entry.body):
+            raise EqualEntry(f"The object {other.object} has an equal entry.")
+    if len(others) >= distinct.most:
+        raise TooManyEntries(f"There are {len(others)} such entries already, and may be no more.")
 
 
 def _entry(row: EntryRecord) -> Entry:
