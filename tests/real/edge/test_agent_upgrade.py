@@ -7,7 +7,7 @@ import sys
 from dataclasses import replace
 from datetime import timedelta
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 import yaml
@@ -21,7 +21,6 @@ from moved_back import move_back
 from supervised import eventually
 
 from edgewright.bootstrap import AgentPod, render_agent
-from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -45,7 +44,7 @@ WAITED = {"upgrades": ("since", "deadline"), "gateway_presence": ("listening_sin
 def attached(grounds: Grounds, before: Contents) -> Iterator[GroundsCluster]:
     """A cluster whose edge runs the agent that the centre offers."""
     attached = grounds.attach("upgraded")
-    eventually(lambda: image_told(attached) == offered(grounds), seconds=LETTING_GO)
+    eventually(lambda: attached.program("agent-image") == offered(grounds), seconds=LETTING_GO)
     yield attached
     attached.delete()
     eventually(attached.is_gone, seconds=LETTING_GO)
@@ -85,30 +84,6 @@ def deploy(grounds: Grounds, image: str) -> None:
     grounds.cluster.kubectl("apply", *how, "--filename", "-", given=json.dumps(deployment))
 
 
-def upgrade(attached: GroundsCluster) -> dict[str, Any]:
-    """Asks the centre for what it offers."""
-    answer = attached.api("POST", "/upgrade", json={"component": "agent"})
-    assert answer.status_code == 202, answer.text
-    return dict(answer.json())
-
-
-def last_upgrade(attached: GroundsCluster) -> dict[str, Any]:
-    answer = attached.grounds.centre.api("GET", "/v1/upgrade", params={"cluster": attached.uuid})
-    [found] = answer.json()["items"]
-    return dict(found)
-
-
-def status(attached: GroundsCluster) -> dict[str, Any]:
-    """What the edge says of itself."""
-    answer = attached.grounds.centre.api("GET", f"/v1/app/{APP_CLUSTER_STATUS}/object/{attached.uuid}")
-    return dict(answer.json()) if answer.is_success else {}
-
-
-def image_told(attached: GroundsCluster) -> str | None:
-    versions: dict[str, str] = status(attached).get("versions", {})
-    return versions.get("agent-image")
-
-
 def pods(grounds: Grounds) -> dict[str, str]:
     """UID -> image of the agent's pods that nobody has told to end."""
     found = grounds.cluster.find("pod", namespace=NAMESPACE)["items"]
@@ -144,16 +119,16 @@ def assert_never_silent_nor_forked(attached: GroundsCluster, *, since: str = "ed
 def test_a_pod_that_the_centre_has_answered_takes_over_and_tells_what_runs_there(attached: GroundsCluster) -> None:
     grounds = attached.grounds
     anchor = grounds.cluster.find("clusterrole", "edgewright-anchor")["metadata"]["uid"]
-    said = status(attached)
+    said = attached.status()
     assert (said["versions"]["flux"], said["flux_is_ours"], said["anchor"]) == (FLUX_RELEASE, True, anchor)
     [old] = pods(grounds)
     deploy(grounds, NEXT)
     eventually(lambda: [*pods(grounds).values()] == [NEXT])
     assert old not in pods(grounds)
-    eventually(lambda: image_told(attached) == NEXT)
+    eventually(lambda: attached.program("agent-image") == NEXT)
     await_beats(attached)
     assert any(f"its agent runs from {NEXT}" in each["message"] for each in attached.events())
-    assert image_told(attached) == NEXT
+    assert attached.program("agent-image") == NEXT
     assert_never_silent_nor_forked(attached)
 
 
@@ -167,7 +142,7 @@ def test_a_pod_that_cannot_call_replaces_none_that_does(attached: GroundsCluster
     await_beats(attached)
     there = pods(grounds)
     assert sorted(there.values()) == sorted([*old.values(), MUTE]) and old.items() <= there.items()
-    assert image_told(attached) == offered(grounds)
+    assert attached.program("agent-image") == offered(grounds)
 
     deploy(grounds, offered(grounds))
     eventually(lambda: pods(grounds) == old)
@@ -179,13 +154,13 @@ def test_a_pod_that_cannot_call_replaces_none_that_does(attached: GroundsCluster
 def test_an_upgrade_from_the_centre_is_proven_by_the_agent_that_it_brings(attached: GroundsCluster) -> None:
     grounds = attached.grounds
     offer(attached, NEXT)
-    begun = upgrade(attached)
+    begun = attached.upgrade("agent")
     assert (begun["state"], begun["version"], begun["before"]) == ("under_way", "next", "test")
-    eventually(lambda: last_upgrade(attached)["state"] == "done", seconds=LETTING_GO)
+    eventually(lambda: attached.last_upgrade()["state"] == "done", seconds=LETTING_GO)
     eventually(lambda: [*pods(grounds).values()] == [NEXT])
     assert NEXT in committed_file(grounds.centre, attached.uuid, "edo/agent/agent.yaml")
     await_beats(attached)
-    eventually(lambda: image_told(attached) == NEXT)
+    eventually(lambda: attached.program("agent-image") == NEXT)
     eventually(lambda: attached.condition("Synced") == ("True", "UpToDate"), seconds=LETTING_GO)
     assert_never_silent_nor_forked(attached, since="upgrade.begun")
 
@@ -197,16 +172,16 @@ def test_an_agent_that_cannot_call_goes_back_to_the_image_before_and_is_never_mi
     break_image(grounds, NO_WAY)
     old, [working] = pods(grounds), pods(grounds).values()
     offer(attached, MUTE)
-    upgrade(attached)
+    attached.upgrade("agent")
     eventually(lambda: sorted(pods(grounds).values()) == sorted([working, MUTE]), seconds=LETTING_GO)
     await_beats(attached)
-    assert last_upgrade(attached)["state"] == "under_way"
+    assert attached.last_upgrade()["state"] == "under_way"
 
     move_back(grounds.centre, WAITED, timedelta(minutes=20))
-    eventually(lambda: last_upgrade(attached)["state"] == "fell_back", seconds=LETTING_GO)
-    assert last_upgrade(attached)["reason"]
+    eventually(lambda: attached.last_upgrade()["state"] == "fell_back", seconds=LETTING_GO)
+    assert attached.last_upgrade()["reason"]
     eventually(lambda: pods(grounds) == old, seconds=LETTING_GO)
     assert working in committed_file(grounds.centre, attached.uuid, "edo/agent/agent.yaml")
     await_beats(attached)
-    assert (pods(grounds), image_told(attached)) == (old, working)
+    assert (pods(grounds), attached.program("agent-image")) == (old, working)
     assert_never_silent_nor_forked(attached, since="upgrade.begun")
