@@ -20,6 +20,13 @@ def push_by_hand(centre: EmbeddedEdgewright, uuid: str, name: str, text: str) ->
         _git(centre, "-C", folder, "push", "--quiet")
 
 
+def committed_file(centre: EmbeddedEdgewright, uuid: str, path: str) -> str:
+    """A file of a driving repository, as it is now."""
+    with tempfile.TemporaryDirectory() as folder:
+        _git(centre, "clone", "--quiet", f"{centre.endpoints()['gateway']}/uuid/{uuid}", folder)
+        return (Path(folder) / path).read_text()
+
+
 def _git(centre: EmbeddedEdgewright, *arguments: str) -> None:
     subprocess.run(
         ["git", "-c", f"credential.helper={ASKS}", *arguments],

@@ -27,6 +27,7 @@ from edge_cluster.kubelet import Kubelet, Program
 from edge_cluster.line import BootstrapLine
 from edge_cluster.release import release
 from edge_cluster.site import AGENT, programs
+from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 
 IMAGE = "registry.example.com/edgewright:test"
 NAMESPACE = "edgewright"
@@ -84,6 +85,27 @@ class GroundsCluster:
 
     def api(self, method: str, path: str = "", **options: Any) -> httpx.Response:
         return self.grounds.centre.api(method, f"/v1/cluster/{self.uuid}{path}", **options)
+
+    def status(self) -> dict[str, Any]:
+        """What the edge says of itself; nothing yet: empty."""
+        answer = self.grounds.centre.api("GET", f"/v1/app/{APP_CLUSTER_STATUS}/object/{self.uuid}")
+        return dict(answer.json()) if answer.is_success else {}
+
+    def program(self, name: str) -> str | None:
+        """The version of a program on the edge, as it says."""
+        versions: dict[str, str] = self.status().get("versions", {})
+        return versions.get(name)
+
+    def upgrade(self, component: str) -> dict[str, Any]:
+        """Begins an upgrade to what the centre offers."""
+        answer = self.api("POST", "/upgrade", json={"component": component})
+        assert answer.status_code == 202, answer.text
+        return dict(answer.json())
+
+    def last_upgrade(self) -> dict[str, Any]:
+        """What the centre tells of it."""
+        [found] = self.grounds.centre.api("GET", "/v1/upgrade", params={"cluster": self.uuid}).json()["items"]
+        return dict(found)
 
     def condition(self, name: str) -> tuple[str, str]:
         """Status and reason."""
