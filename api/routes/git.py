@@ -197,7 +197,11 @@ async def _admit(room: GitRoom, caller: GitCaller, repository: UUID | None, *, p
             raise Forbidden("A cluster's flux credential reads its own repository and the shared ones, no other.")
         require_active(caller)
     if repository is None:
-        raise NotFound("There is no such repository.", code="repository_unknown")
+        raise NotFound(
+            "There is no such repository.",
+            code="repository_unknown",
+            hint="`edgewright cluster show NAME` shows the URL of a cluster's repository.",
+        )
     if pushes and shared:
         raise Forbidden(
             "The centre writes the shared repositories; nobody pushes to them with Git.",
@@ -207,7 +211,11 @@ async def _admit(room: GitRoom, caller: GitCaller, repository: UUID | None, *, p
         row = await room.directory.get(repository)
         refuse_deleted(row)
         if pushes and row is not None and row.desired is Desired.DELETED:
-            raise Conflict("The cluster is being deleted and takes no more pushes.", code="deleting")
+            raise Conflict(
+                "The cluster is being deleted and takes no more pushes.",
+                code="deleting",
+                hint="`edgewright cluster undelete NAME` takes a deletion back, as long as it has not begun.",
+            )
     return repository
 
 
