@@ -46,6 +46,7 @@ VARIES = (
     (NOW, "{time}"),
     (DIGEST, "{digest}"),
     (TOKEN, "{token}"),
+    (re.compile(r"(?<=column )\d+"), "{number}"),  # of a wrong comma, versions of Python see another one
     (re.compile(r"(?<=taken by )\S+ \(pid \d+\)"), "{program}"),
     (re.compile(r"(?<=this machine has )[^.].*(?=\.$)", re.MULTILINE), "{addresses}"),
 )

@@ -114,7 +114,7 @@ def _check_pair(certificate: Path, certificate_pem: bytes, key: Path, key_pem: b
     except (ValueError, UnsupportedAlgorithm):
         raise CliError(
             f"{certificate} holds no certificate in PEM.",
-            "It begins with -----BEGIN CERTIFICATE-----. Did you mix up certificate and key?",
+            "Its first line says BEGIN CERTIFICATE. Did you mix up certificate and key?",
             ExitCode.USAGE,
         ) from None
     try:
@@ -128,7 +128,7 @@ def _check_pair(certificate: Path, certificate_pem: bytes, key: Path, key_pem: b
     except (ValueError, UnsupportedAlgorithm):
         raise CliError(
             f"{key} holds no private key in PEM.",
-            "It begins with -----BEGIN PRIVATE KEY-----. Did you mix up certificate and key?",
+            "Its first line says BEGIN PRIVATE KEY. Did you mix up certificate and key?",
             ExitCode.USAGE,
         ) from None
     form = (serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
