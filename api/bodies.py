@@ -122,7 +122,7 @@ class JsonBody(Generic[Model]):
                     return await asyncio.to_thread(self.model.model_validate, value)
             return self.model.model_validate(value)
         except ValidationError as error:
-            found = error.errors(include_url=False, include_context=False, include_input=False)
+            found = error.errors(include_url=False, include_input=False)
             raise RequestValidationError([{**each, "loc": ("body", *each["loc"])} for each in found]) from None
 
     async def _value(self, request: Request) -> Any:
@@ -142,7 +142,12 @@ def json_object(value: Any) -> dict[str, Any]:
         Invalid: code ``request_invalid``.
     """
     if not isinstance(value, dict):
-        raise Invalid("The body has to be a JSON object.", code="request_invalid", where="/")
+        raise Invalid(
+            "The body must be a JSON object.",
+            code="request_invalid",
+            hint='A JSON object looks like {"hosts": []}.',
+            where="/",
+        )
     return value
 
 
@@ -151,4 +156,4 @@ def _free(_octets: int) -> None:
 
 
 def _too_large(limit: int) -> TooLarge:
-    return TooLarge(f"The body has more than {limit} bytes.", code="too_large")
+    return TooLarge(f"The body has more than {limit} bytes.", code="too_large", hint="Send less at once.")

@@ -194,4 +194,8 @@ async def _refuse_own(config: ConfigStore, app: UUID, object_: UUID) -> None:
     elif app == APP_CONFIG_SCHEMA:
         own = object_ == APP_CONFIG_SCHEMA  # one mistake in the schema of schemas, and none could be corrected
     if own:
-        raise Forbidden("This entry is written by the centre alone.", code="written_by_centre")
+        raise Forbidden(
+            "This entry is written by the centre alone.",
+            code="written_by_centre",
+            hint="Change what it follows from: the cluster, or its Edge cluster configuration.",
+        )

@@ -79,12 +79,14 @@ def _check_shape(text: str, limits: JsonLimits) -> None:
             raise Invalid(
                 f"The body has more than {limits.levels} levels.",
                 code="json_too_deep",
+                hint="Send fewer objects and arrays inside each other.",
                 where="/",
             )
         if nodes > limits.nodes:
             raise Invalid(
                 f"The body has more than {limits.nodes} objects, arrays and members.",
                 code="json_too_many_nodes",
+                hint="Send less at once.",
                 where="/",
             )
         if tokens > _TOKENS_PER_NODE * limits.nodes + _SPARE_TOKENS:
@@ -103,4 +105,6 @@ def _no_constant(_name: str) -> NoReturn:
 
 
 def _malformed(detail: str) -> Refused:
-    return Refused(detail, code="json_malformed")
+    return Refused(
+        detail, code="json_malformed", hint='Send one JSON document in UTF-8, such as {"name": "press-shop"}.'
+    )

@@ -1,4 +1,4 @@
-"""What requests name: clusters, by UUID or name; Applications and classes, where an unregistered one is unknown."""
+"""What requests name: clusters and Applications, by UUID or name; classes, by UUID; unregistered ones are unknown."""
 
 from typing import Annotated
 from uuid import UUID
@@ -12,7 +12,9 @@ from edgewright.domain.wellknown import (
     APP_INSTALLATION,
     APP_OBJECT_REGISTRATION,
     APPLICATIONS,
+    APPLICATIONS_BY_NAME,
     CLASS_APPLICATION,
+    CLASS_EDGE_CLUSTER,
     SAME_CLASSES,
 )
 from edgewright.errors import NotFound
@@ -57,6 +59,50 @@ async def cluster_of_path(uuid: NameOrUuid, directory: TheDirectory) -> UUID:
 
 
 KnownCluster = Annotated[UUID, Depends(cluster_of_path)]
+
+
+AppNameOrUuid = Annotated[
+    str,
+    Path(description="UUID of the Application; of a well-known one also its name, such as `edge-cluster-status`."),
+]
+
+
+async def application_of_path(app: AppNameOrUuid) -> UUID:
+    """The Application that the path of a request names, registered or not.
+
+    Raises:
+        NotFound: code ``app_unknown``: no well-known Application has that name.
+    """
+    uuid = spelled_uuid(app) or APPLICATIONS_BY_NAME.get(app.lower())
+    if uuid is None:
+        raise NotFound(
+            "There is no Application with that name.",
+            code="app_unknown",
+            hint="Name it by its UUID, or as one of: " + ", ".join(sorted(APPLICATIONS_BY_NAME)) + ".",
+        )
+    return uuid
+
+
+NamedApplication = Annotated[UUID, Depends(application_of_path)]
+
+ObjectNameOrUuid = Annotated[
+    str, Path(description="UUID of the object; where it is a cluster, also the name of the cluster.")
+]
+
+
+async def known_object(directory: ClusterDirectory, app: UUID, text: str) -> UUID:
+    """The object that a UUID means or, of an Application that clusters have entries of, the name of a cluster.
+
+    Raises:
+        NotFound: no cluster has that name, or the Application is not one of clusters.
+    """
+    uuid = spelled_uuid(text)
+    if uuid is not None:
+        return uuid
+    application = APPLICATIONS.get(app)
+    if application is not None and CLASS_EDGE_CLUSTER in application.object_classes:
+        return await known_cluster(directory, text)
+    raise NotFound("There is no object with that name.", code="object_unknown", hint="Name the object by its UUID.")
 
 
 async def known_application(config: ConfigStore, app: UUID) -> UUID:

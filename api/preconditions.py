@@ -42,5 +42,10 @@ def _etags(request: Request, header: str) -> frozenset[str] | None:
         return frozenset({"*"})
     found = [_ETAG.fullmatch(part) for part in text.split(",") if part.strip()]
     if not found or not all(found):
-        raise Refused(f"The header {header} is not a list of ETags.", code="precondition_malformed", where=header)
+        raise Refused(
+            f"The header {header} is not a list of ETags.",
+            code="precondition_malformed",
+            hint='It looks like "3f2a", "9c1d", or *. Separate several with commas.',
+            where=header,
+        )
     return frozenset(match[1] if match[1] is not None else match[2] for match in found if match)

@@ -54,6 +54,8 @@ def problem_of(
     """The answer that tells of one problem; a script if ``sh`` is what reads it."""
     if _BOOTSTRAP_PATH.fullmatch(request.scope["path"]):
         return _refusal(status, detail, hint, headers)
+    if _is_of_git(request):
+        return PlainTextResponse("\n".join(filter(None, (detail, hint, ""))), status, dict(headers or {}))
     problem = Problem(
         type=f"urn:edgewright:problem:{code}",
         title=HTTPStatus(status).phrase,
@@ -66,6 +68,12 @@ def problem_of(
     )
     body = {**problem.model_dump(exclude_none=True), **(more or {})}
     return JSONResponse(body, status, dict(headers or {}), media_type=PROBLEM_TYPE)
+
+
+def _is_of_git(request: Request) -> bool:
+    """Whether git asks, which shows its user an answer in plain text, and of any other only the status."""
+    agent: str = request.headers.get("user-agent", "")
+    return request.scope["path"].startswith("/git/") and agent.startswith("git/")
 
 
 def request_id_of(request: Request) -> str | None:
@@ -137,6 +145,7 @@ def invalid_request(request: Request, errors: Sequence[Mapping[str, Any]]) -> Re
             status=404,
             code="not_found",
             detail=f"There is nothing with that {'.'.join(path)}.",
+            hint=f"The {'.'.join(path)} {reason_of(first)}.",
             where="path",
         )
     where = "/" + "/".join(path) if source == "body" else f"{source} {'.'.join(path)}".strip()
@@ -158,10 +167,15 @@ def _http_problem(request: Request, error: HTTPException, routes: Sequence[BaseR
         405: ("method_not_allowed", f"{request.method} is not something that can be done at this path."),
         413: ("too_large", "The request's body is too large."),
     }.get(error.status_code, (f"http_{error.status_code}", HTTPStatus(error.status_code).phrase + "."))
-    headers = dict(error.headers or {})
+    headers, hint = dict(error.headers or {}), None
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         headers["Allow"] = allowed_methods(routes, request.scope)
-    return problem_of(request, status=error.status_code, code=code, detail=detail, headers=headers)
+        hint = f"Methods of this path: {headers['Allow']}."
+    elif error.status_code == HTTPStatus.NOT_FOUND and _BOOTSTRAP_PATH.fullmatch(request.scope["path"]):
+        detail, hint = "This is not the URL of a bootstrap line.", "Paste the whole line, with its quotation marks."
+    elif error.status_code == HTTPStatus.NOT_FOUND:
+        hint = "The page /docs of the gateway lists all paths; a path does not end with a slash."
+    return problem_of(request, status=error.status_code, code=code, detail=detail, hint=hint, headers=headers)
 
 
 def stopping(request: Request) -> Response:

@@ -27,6 +27,7 @@ _CHART_SOURCE = re.compile(
     r"(https|oci)://[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]{1,5})?(/[A-Za-z0-9._~-]+)*/?|file:///[A-Za-z0-9._~/%+-]+\.tgz"
 )
 
+_ADDRESS = re.compile(r"[A-Za-z0-9_.-]+:[0-9]{1,5}|\[[0-9A-Fa-f:.]+\]:[0-9]{1,5}")
 _ORIGIN = re.compile(r"https?://[A-Za-z0-9.\[\]:-]+")
 _BASE_URL = re.compile(
     r"https?://([A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_.])?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?(/[A-Za-z0-9._~%+@:/-]*)?",
@@ -181,6 +182,13 @@ class Settings(BaseSettings):
             raise ValueError(
                 "must be *, -, or origins without a path, such as https://desk.example.com,https://a:8443"
             )
+        return value
+
+    @field_validator("temporal_address")
+    @classmethod
+    def _host_and_port(cls, value: str | None) -> str | None:
+        if value is not None and (_ADDRESS.fullmatch(value) is None or not _has_good_port(f"tcp://{value}")):
+            raise ValueError("must be host:port without a scheme, such as temporal.example.com:7233")
         return value
 
     @field_validator("agent_image")

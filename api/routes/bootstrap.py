@@ -115,7 +115,12 @@ def _rendered(mirror: str | None, meant: BootstrapInput, flux: ImportedFlux | No
             return render_manifests(
                 meant, flux=flux.labelled(installed_labels(meant), mirror=mirror) if flux else b""
             )
-    raise Invalid("There is no such format of the bootstrap script.", code="format_unknown", where="format")
+    raise Invalid(
+        "There is no such format of the bootstrap script.",
+        code="format_unknown",
+        hint="Leave format out for the script, or use manifests or uninstall.",
+        where="format",
+    )
 
 
 async def _installation(

@@ -13,20 +13,28 @@ from starlette.responses import JSONResponse, Response
 from api.auth import Caller, ClusterOperator, EdgeCaller, Reader, actor_of, require, require_active
 from api.bodies import ENTRY_JSON, STATUS_JSON, JsonBody, json_object, json_value
 from api.config_writes import StoreRoom, TheStoreRoom, delete_entry, demand_admin_for_schema, write_entry
-from api.dependencies import TheConfig
+from api.dependencies import TheConfig, TheDirectory
 from api.edge_sessions import KnownToStore
 from api.edge_status import take_report, take_status
 from api.idempotency import as_json
 from api.json_text import JsonLimits
-from api.known_names import known_application, known_class
+from api.known_names import (
+    NamedApplication,
+    ObjectNameOrUuid,
+    known_application,
+    known_class,
+    known_object,
+)
 from api.preconditions import not_modified, precondition_of, quoted
 from api.schemas.config_store import NewObject, ObjectBody
 from edgewright.application.configurations import despite_races
 from edgewright.application.lookup import open_cluster, refuse_deleted
 from edgewright.domain.cluster import Role
 from edgewright.domain.merge_patch import apply_merge_patch
+from edgewright.domain.names import spelled_uuid
 from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION, APP_CLUSTER_SETTINGS, APP_CLUSTER_STATUS
 from edgewright.errors import Forbidden, NotFound
+from edgewright.ports.cluster_directory import ClusterDirectory
 from edgewright.ports.config_store import ConfigStore, Precondition
 from edgewright.ports.operators import OperatorToken, Permission
 
@@ -48,7 +56,7 @@ router = APIRouter(tags=["config store"])
 
 @router.get("/v1/app/{app}/object", summary="Objects with an entry")
 @router.get("/v2/app/{app}/object", summary="Objects with an entry")
-async def list_entries(app: UUID, _operator: Reader, config: TheConfig) -> list[UUID]:
+async def list_entries(_operator: Reader, app: NamedApplication, config: TheConfig) -> list[UUID]:
     """Those that have an entry for an Application, sorted."""
     return list(await config.objects(await known_application(config, app)))
 
@@ -56,14 +64,20 @@ async def list_entries(app: UUID, _operator: Reader, config: TheConfig) -> list[
 @router.get("/v1" + ENTRY, summary="Read an entry", response_model=Any, responses=_SAME)
 @router.get("/v2" + ENTRY, summary="Read an entry", response_model=Any, responses=_SAME)
 async def get_entry(
-    app: UUID, object_uuid: UUID, caller: KnownToStore, request: Request, config: TheConfig
+    *,
+    caller: KnownToStore,
+    app: NamedApplication,
+    object_uuid: ObjectNameOrUuid,
+    request: Request,
+    config: TheConfig,
+    directory: TheDirectory,
 ) -> Response:
     """With its `ETag`; honours `If-None-Match`. An agent reads its cluster's status."""
-    _admit(caller, app, object_uuid, Permission.READ)
-    entry = await config.get(app, object_uuid)
+    meant = await _admitted(caller, directory, app, object_uuid, Permission.READ)
+    entry = await config.get(app, meant)
     if entry is None:
         await known_application(config, app)
-        raise _no_entry(app, object_uuid)
+        raise _no_entry(app, meant)
     headers = {"ETag": quoted(entry.etag)}
     if not_modified(request, entry.etag):
         return Response(status_code=304, headers=headers)
@@ -73,51 +87,67 @@ async def get_entry(
 @router.put("/v1" + ENTRY, status_code=204, summary="Write an entry", openapi_extra=_JSON_BODY, responses=_NEW)
 @router.put("/v2" + ENTRY, status_code=204, summary="Write an entry", openapi_extra=_JSON_BODY, responses=_NEW)
 async def put_entry(
-    *, app: UUID, object_uuid: UUID, caller: KnownToStore, request: Request, room: TheStoreRoom
+    *,
+    caller: KnownToStore,
+    app: NamedApplication,
+    object_uuid: ObjectNameOrUuid,
+    request: Request,
+    room: TheStoreRoom,
 ) -> Response:
     """201 for a new one. Honours `If-Match` and `If-None-Match`. An agent writes its cluster's status. 422
     `values_misfit`: the schema of a chart does not take the values of a cluster or a Helm chart template."""
-    _admit(caller, app, object_uuid, Permission.CLUSTERS)
+    meant = await _admitted(caller, room.directory, app, object_uuid, Permission.CLUSTERS)
     precondition = precondition_of(request)
     body = await json_value(request, _limits(app))
-    existed = await room.config.get(app, object_uuid) is not None
-    await _write(room, app, object_uuid, body, caller=caller, precondition=precondition)
-    return await _written(room.config, app, object_uuid, 204 if existed else 201)
+    existed = await room.config.get(app, meant) is not None
+    await _write(room, app, meant, body, caller=caller, precondition=precondition)
+    return await _written(room.config, app, meant, 204 if existed else 201)
 
 
 @router.patch("/v1" + ENTRY, status_code=204, summary="Merge into an entry", openapi_extra=_MERGE_BODY)
 @router.patch("/v2" + ENTRY, status_code=204, summary="Merge into an entry", openapi_extra=_MERGE_BODY)
 async def patch_entry(
-    *, app: UUID, object_uuid: UUID, caller: KnownToStore, request: Request, room: TheStoreRoom
+    *,
+    caller: KnownToStore,
+    app: NamedApplication,
+    object_uuid: ObjectNameOrUuid,
+    request: Request,
+    room: TheStoreRoom,
 ) -> Response:
     """JSON merge patch; of an entry that is not there it makes one. Honours `If-Match`."""
-    _admit(caller, app, object_uuid, Permission.CLUSTERS)
+    meant = await _admitted(caller, room.directory, app, object_uuid, Permission.CLUSTERS)
     precondition = precondition_of(request)
     patch = await json_value(request, _limits(app))
     names_none = precondition.match is None and precondition.none_match is None
 
     async def merge() -> None:
-        entry = await room.config.get(app, object_uuid)
+        entry = await room.config.get(app, meant)
         held = precondition
         if names_none:
             held = Precondition(match=frozenset({entry.etag})) if entry else Precondition(none_match=frozenset({"*"}))
         body = apply_merge_patch(entry.body if entry else None, patch)
-        await _write(room, app, object_uuid, body, caller=caller, precondition=held)
+        await _write(room, app, meant, body, caller=caller, precondition=held)
 
     await (despite_races(merge) if names_none else merge())
-    return await _written(room.config, app, object_uuid, 204)
+    return await _written(room.config, app, meant, 204)
 
 
 @router.delete("/v1" + ENTRY, status_code=204, name="delete_entry", summary="Delete an entry")
 @router.delete("/v2" + ENTRY, status_code=204, name="delete_entry", summary="Delete an entry")
 async def delete_entry_route(
-    *, app: UUID, object_uuid: UUID, operator: ClusterOperator, request: Request, room: TheStoreRoom
+    *,
+    operator: ClusterOperator,
+    app: NamedApplication,
+    object_uuid: ObjectNameOrUuid,
+    request: Request,
+    room: TheStoreRoom,
 ) -> Response:
     """Deletes a configuration entry: the central removal, which does not touch the edge. Honours `If-Match`."""
     precondition = precondition_of(request)
-    demand_admin_for_schema(operator, app, object_uuid)
-    if not await delete_entry(room, app, object_uuid, actor=actor_of(operator), precondition=precondition):
-        raise _no_entry(app, object_uuid)
+    meant = await known_object(room.directory, app, object_uuid)
+    demand_admin_for_schema(operator, app, meant)
+    if not await delete_entry(room, app, meant, actor=actor_of(operator), precondition=precondition):
+        raise _no_entry(app, meant)
     return Response(status_code=204)
 
 
@@ -135,17 +165,22 @@ def _limits(app: UUID) -> JsonLimits:
     return STATUS_JSON if app == APP_CLUSTER_STATUS else ENTRY_JSON
 
 
-def _admit(caller: Caller, app: UUID, object_: UUID, permission: Permission) -> None:
-    """Operators with the permission, or `admin` to write schemas that the centre itself goes by; and the agent of a
-    cluster, for that cluster's status only."""
+async def _admitted(
+    caller: Caller, directory: ClusterDirectory, app: UUID, text: str, permission: Permission
+) -> UUID:
+    """The object that a path names, for operators with the permission, or `admin` to write schemas that the centre
+    itself goes by; and for the agent of a cluster, that cluster only, for its status. Nobody else learns of names."""
     if isinstance(caller, OperatorToken):
         operator = require(caller, permission)
+        object_ = await known_object(directory, app, text)
         if permission is not Permission.READ:
             demand_admin_for_schema(operator, app, object_)
-        return
-    if caller.credential.role is not Role.AGENT or app != APP_CLUSTER_STATUS or object_ != caller.cluster:
+        return object_
+    own = caller.credential.role is Role.AGENT and spelled_uuid(text) == caller.cluster
+    if app != APP_CLUSTER_STATUS or not own:
         raise Forbidden("An agent reads and writes the status of its own cluster, and nothing else.")
     require_active(caller)
+    return caller.cluster
 
 
 async def _write(
@@ -187,4 +222,8 @@ async def _written(config: ConfigStore, app: UUID, object_: UUID, status: int) -
 
 
 def _no_entry(app: UUID, object_: UUID) -> NotFound:
-    return NotFound(f"The Application {app} has no entry for the object {object_}.", code="entry_unknown")
+    return NotFound(
+        f"The Application {app} has no entry for the object {object_}.",
+        code="entry_unknown",
+        hint=f"GET /v1/app/{app}/object lists the objects that have one.",
+    )

@@ -12,7 +12,7 @@ from api.auth import Reader, asker
 from api.config_writes import TheStoreRoom
 from api.dependencies import TheOffer
 from api.edge_sessions import KnownToStore
-from api.known_names import known_application, known_class
+from api.known_names import NamedApplication, known_application, known_class
 from api.schemas.config_store import ServiceBody
 from edgewright.domain.entry_query import ABSENT, Absent, EntryQuery, Scalar, path_of, value_at
 from edgewright.domain.wellknown import (
@@ -39,7 +39,7 @@ router = APIRouter(tags=["config store"])
 
 @router.get("/v1/app/{app}/search", summary="Search entries", response_model=list[Any])
 @router.get("/v2/app/{app}/search", summary="Search entries", response_model=list[Any])
-async def search(app: UUID, operator: Reader, request: Request, room: TheStoreRoom) -> Response:
+async def search(operator: Reader, app: NamedApplication, request: Request, room: TheStoreRoom) -> Response:
     """Each parameter is a path into the entry, such as `flux.version`, and the JSON value that has to stand there.
 
     Answers with the UUIDs of the objects, sorted. Parameters called `@name` make each an object: its `uuid`, and
@@ -52,7 +52,9 @@ async def search(app: UUID, operator: Reader, request: Request, room: TheStoreRo
 
 @router.get("/v1/app/{app}/class/{klass}/search", summary="Search entries of a class", response_model=list[Any])
 @router.get("/v2/app/{app}/class/{klass}/search", summary="Search entries of a class", response_model=list[Any])
-async def search_class(*, app: UUID, klass: UUID, operator: Reader, request: Request, room: TheStoreRoom) -> Response:
+async def search_class(
+    *, operator: Reader, app: NamedApplication, klass: UUID, request: Request, room: TheStoreRoom
+) -> Response:
     """Likewise, of the members of one class only."""
     query = _query(request)
     async with room.searches.turn(asker(operator)):
@@ -64,7 +66,11 @@ async def search_class(*, app: UUID, klass: UUID, operator: Reader, request: Req
 async def find_service(service_uuid: UUID, _caller: KnownToStore, offer: TheOffer) -> list[ServiceBody]:
     """The one record of a service that this gateway stands in for; 404 for any other."""
     if service_uuid not in SERVICES:
-        raise NotFound(f"There is no service {service_uuid} here.", code="service_unknown")
+        raise NotFound(
+            f"There is no service {service_uuid} here.",
+            code="service_unknown",
+            hint="A gateway stands in for cluster manager, Config Store, directory and Git.",
+        )
     return [ServiceBody(url=offer.external_url)]
 
 

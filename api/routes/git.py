@@ -230,11 +230,19 @@ async def _found(room: GitRoom, asked: Asked, *, pushes: bool) -> Admitted:
     if row is not None:
         refuse_deleted(row)
         if pushes and row.desired is Desired.DELETED:
-            raise Conflict("The cluster is being deleted and takes no more pushes.", code="deleting")
+            raise Conflict(
+                "The cluster is being deleted and takes no more pushes.",
+                code="deleting",
+                hint="`edgewright cluster undelete NAME` takes a deletion back, as long as it has not begun.",
+            )
         return Admitted(row.uuid)
     shared = None if asked is None else await room.repositories.find(asked)
     if shared is None:
-        raise NotFound("There is no such repository.", code="repository_unknown")
+        raise NotFound(
+            "There is no such repository.",
+            code="repository_unknown",
+            hint="`edgewright cluster show NAME` shows the URL of a cluster's repository.",
+        )
     return Admitted(shared.uuid, shared)
 
 

@@ -256,13 +256,23 @@ def _key_change(index: int, change: SecretChange) -> KeyChange:
     where = f"/changes/{index}"
     place = SecretKey(change.namespace, change.name, change.key).check()
     if change.delete is (change.value_base64 is not None):
-        raise Invalid("A change has either value_base64 or delete.", code="request_invalid", where=where)
+        raise Invalid(
+            "A change has either value_base64 or delete.",
+            code="request_invalid",
+            hint="Leave one of them out.",
+            where=where,
+        )
     if change.value_base64 is None:
         return KeyChange(place, None)
     try:
         value = base64.b64decode(change.value_base64, validate=True)
     except (binascii.Error, ValueError):
-        raise Invalid("This is not base64.", code="request_invalid", where=f"{where}/value_base64") from None
+        raise Invalid(
+            "The value is not base64.",
+            code="request_invalid",
+            hint="Encode it with: base64 -w 0. The route for one key takes its bytes as they are.",
+            where=f"{where}/value_base64",
+        ) from None
     return KeyChange(place, Plaintext(value), change.create_namespace)
 
 

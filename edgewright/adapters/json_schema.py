@@ -178,6 +178,7 @@ def _bounded(draft: Draft) -> type[Validator]:
         PATTERNS: _pattern_properties,
         PROPERTIES: _properties,
         ADDITIONAL: _additional_properties,
+        "required": _required,
         "uniqueItems": _unique_items,
         "enum": _enum,
         "const": _const,
@@ -250,9 +251,13 @@ def _additional_properties(validator: Any, wanted: Any, instance: Any, schema: A
         for name in extras:
             yield from validator.descend(instance[name], wanted, path=name)
     elif not wanted and extras:
-        are = "was" if len(extras) == 1 else "were"
         names = ", ".join(repr(name) for name in extras)
-        yield Violation(f"Additional properties are not allowed ({names} {are} unexpected)")
+        yield Violation(f"there is no field {names}" if len(extras) == 1 else f"there are no fields {names}")
+
+
+def _required(validator: Any, names: Any, instance: Any, _schema: Any) -> Iterator[Violation]:
+    if validator.is_type(instance, "object"):
+        yield from (Violation(f"{name!r} is required") for name in names if name not in instance)
 
 
 def _unique_items(validator: Any, wanted: Any, instance: Any, _schema: Any) -> Iterator[Violation]:

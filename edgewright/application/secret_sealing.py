@@ -114,7 +114,11 @@ def sealed_changes(
             place for place, (_, value) in wanted.items() if value is None and place.key not in there.values
         ):
             if place not in given_up:
-                raise NotFound(f"The Secret {secret} has no key {place.key}.", code="secret_unknown")
+                raise NotFound(
+                    f"The Secret {secret} has no key {place.key}.",
+                    code="secret_unknown",
+                    hint="`edgewright secret list CLUSTER` shows the keys.",
+                )
         change_values(document, secret, {place.key: value for place, (_, value) in wanted.items()}, template)
         secret_type = template.type if template and template.type else there.template.type
         if document is None:

@@ -81,7 +81,8 @@ def save(file: Archive) -> None:
 def add(file: Archive) -> None:
     """Serve an image from a file, too: one that `build --output` has made on another kind of machine."""
     if not file.is_file():
-        raise CliError(f"There is no file {file}.", exit_code=ExitCode.USAGE)
+        hint = "Name what `edgewright agent-image build --output FILE` has written."
+        raise CliError(f"There is no file {file}.", hint, ExitCode.USAGE)
     settings = local_settings()
     prepare_home(settings.home)
     _show(settings, _layout(settings).load(file, version=__version__))

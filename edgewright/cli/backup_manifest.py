@@ -111,6 +111,12 @@ def checked_manifest(backup: Path) -> Manifest:
     try:
         manifest = Manifest.model_validate_json((backup / MANIFEST).read_bytes())
     except (FileNotFoundError, NotADirectoryError):
+        if not backup.is_dir():
+            raise CliError(
+                f"There is no folder {backup}.",
+                "Name a folder that `edgewright admin backup` has made.",
+                ExitCode.USAGE,
+            ) from None
         raise _refused(f"{backup} is no backup: there is no {MANIFEST} in it.") from None
     except ValidationError:
         raise _refused(f"{backup / MANIFEST} cannot be read: it is damaged, or of another version.") from None

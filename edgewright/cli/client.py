@@ -1,6 +1,8 @@
 """The gateway as the commands see it: found by itself, spoken to in JSON, its problems turned into sentences."""
 
 import json
+import shlex
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +12,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from edgewright.cli.client_settings import Destination, Origin, find_destination, trust
+from edgewright.cli.client_settings import Destination, Origin, exposed_contexts, find_destination, trust
 from edgewright.cli.connecting import not_a_gateway, unreachable
 from edgewright.cli.failures import CliError, of_status
 from edgewright.cli.invocation import typed
@@ -216,10 +218,18 @@ class GatewayClient:
 def connect() -> GatewayClient:
     """The gateway that the command line, the environment, the current context or this machine names.
 
+    Warns of a token that other users can read.
+
     Raises:
         CliError: none is named and none runs here, or there is no token.
     """
-    return connected(find_destination())
+    destination = find_destination()
+    if destination.context and (exposed := exposed_contexts()):
+        sys.stderr.write(
+            f"Warning: other users of this machine can read {exposed}, which holds your tokens.\n"
+            f"  Run: chmod 600 {shlex.quote(str(exposed))}\n"
+        )
+    return connected(destination)
 
 
 def connected(destination: Destination) -> GatewayClient:

@@ -120,6 +120,12 @@ def find_destination() -> Destination:
     return _local(settings, with_variables=False)
 
 
+def exposed_contexts() -> Path | None:
+    """The file of the contexts if other users of this machine may be able to read the tokens in it."""
+    file = ContextsFile(client_settings().config)
+    return file.path if file.is_exposed else None
+
+
 def _of_context(origin: Origin, name: str, context: Context, settings: ClientSettings) -> Destination:
     if context.token is None:
         raise CliError(

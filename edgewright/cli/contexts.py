@@ -18,6 +18,8 @@ LOCAL = "local"
 _FILE = "contexts.json"
 _LOCK = "contexts.lock"
 _PATIENCE_SECONDS = 10.0
+_OTHERS_READ, _OTHERS_ENTER = 0o044, 0o011
+"""Rights of the group and of everybody: to read a file, and to get through a folder."""
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", re.ASCII)
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+", re.ASCII)
 
@@ -78,6 +80,16 @@ class ContextsFile:
     def __init__(self, folder: Path) -> None:
         self._folder = folder.expanduser().absolute()
         self.path = self._folder / _FILE
+
+    @property
+    def is_exposed(self) -> bool:
+        """Whether other users of this machine may be able to read the file, and the tokens in it."""
+        try:
+            path = self.path.resolve()
+            may_enter = path.parent.stat().st_mode & _OTHERS_ENTER
+            return bool(path.stat().st_mode & _OTHERS_READ & (may_enter << 2))
+        except OSError:
+            return False
 
     def read(self) -> Contexts:
         """What is kept; nothing if there is no file.

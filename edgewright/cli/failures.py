@@ -1,8 +1,12 @@
 """How a command ends when it does not succeed: one sentence, a hint, and an exit code that scripts can rely on."""
 
+import difflib
 import errno
 import json
+import re
+import shutil
 import sys
+import textwrap
 from collections.abc import Sequence
 from enum import IntEnum
 from http import HTTPStatus
@@ -86,6 +90,12 @@ _BY_STATUS: dict[int, ExitCode] = {
 finds out."""
 
 
+_SUGGESTIONS, _CLOSE = 3, 0.7
+"""How many options are suggested, and how much of a mistyped one has to be as it was meant, from 0 to 1."""
+_COMMAND = re.compile("`[^`]*`")
+_KEPT_SPACE = "\N{NO-BREAK SPACE}"
+
+
 def of_status(status: int) -> ExitCode:
     """What a command exits with that was answered with an error."""
     wrong = HTTPStatus.BAD_REQUEST <= status < HTTPStatus.INTERNAL_SERVER_ERROR
@@ -132,30 +142,40 @@ def of_system(error: OSError) -> CliError:
     """Trouble with files and processes that a person can mend."""
     where = f": {error.filename}" if error.filename else ""
     if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-        return CliError(
-            f"The disk is full{where}.",
-            "Free some space, or move the home: EDGEWRIGHT_HOME names the folder.",
-        )
+        home = "Free some space, or move the home: EDGEWRIGHT_HOME names the folder."
+        return CliError(f"The disk is full{where}.", home if where else "Free some space where the output goes.")
     if error.errno in {errno.EACCES, errno.EPERM, errno.EROFS}:
         return CliError(
             f"This user may not write or read what is needed{where} ({error.strerror}).",
             "Correct owner and mode, or set EDGEWRIGHT_HOME to a folder of your own.",
         )
-    return CliError(f"The system refused: {error.strerror or type(error).__name__}{where}.")
+    if isinstance(error, FileExistsError | NotADirectoryError) and error.filename:
+        return CliError(
+            f"{error.filename} is a file where a folder belongs.",
+            "Move it away, or name another folder: EDGEWRIGHT_HOME and EDGEWRIGHT_GIT_ROOT do.",
+            ExitCode.USAGE,
+        )
+    return CliError(
+        f"The system refused: {error.strerror or type(error).__name__}{where}.",
+        f"`{typed('doctor')}` looks for what is wrong on this machine.",
+    )
 
 
 def of_usage(error: typer.TyperException) -> CliError:
     """Arguments that make no command, and what to type instead."""
     context = error.ctx if isinstance(error, UsageError) else None
     if context is None:
-        return CliError(f"{error.format_message().rstrip('.')}.", exit_code=ExitCode(error.exit_code))
+        sentence = " ".join(error.format_message().split()).rstrip(".")
+        return CliError(f"{sentence}.", f"`{typed('--help')}` explains it.", ExitCode(error.exit_code))
     path = context.command_path.partition(" ")[2]
     hints = [f"`{typed(f'{path} --help'.strip())}` explains it."]
-    sentence, question, rest = error.format_message().rstrip(".").partition(" Did you mean ")
+    said = " ".join(error.format_message().split()).rstrip(".").replace(": ,", ": ")
+    sentence, question, rest = said.partition(" Did you mean ")
     if isinstance(error, NoSuchOption):
         sentence = f"There is no option {error.option_name}"
         if error.possibilities:
-            hints.insert(0, f"Did you mean {' or '.join(sorted(error.possibilities))}?")
+            close = difflib.get_close_matches(error.option_name, error.possibilities, _SUGGESTIONS, cutoff=_CLOSE)
+            hints.insert(0, f"Did you mean {' or '.join(close or sorted(error.possibilities))}?")
     elif question:
         hints.insert(0, f"Did you mean {rest.replace(chr(39), '').replace(', ', ' or ')}")
     elif isinstance(error, BadParameter) and isinstance(error.__cause__, ValidationError):
@@ -196,10 +216,35 @@ def tell(error: CliError, arguments: Sequence[str]) -> int:
         }
         sys.stderr.write(f"{json.dumps(document)}\n")
     else:
-        sys.stderr.write(f"edgewright: {_steady(error.sentence)}\n")
-        for line in (error.hint or "").splitlines():
-            sys.stderr.write(f"  {_steady(line)}\n")
+        for line in lines_of(error, shutil.get_terminal_size().columns if sys.stderr.isatty() else None):
+            sys.stderr.write(f"{line}\n")
     return int(error.exit_code)
+
+
+def lines_of(error: CliError, room: int | None) -> list[str]:
+    """An error as people read it.
+
+    Args:
+        room: columns of the terminal, at which lines are folded; None: no terminal shows it, and nothing is.
+    """
+    told = [("edgewright: ", error.sentence), *(("  ", line) for line in (error.hint or "").splitlines())]
+    if room is None:
+        return [begin + _steady(text) for begin, text in told]
+    return [line for begin, text in told for line in _folded(_steady(text), room, begin)]
+
+
+def _folded(text: str, room: int, begin: str) -> list[str]:
+    """A text in lines of that width. A command between backticks stays whole, so that it can be copied."""
+    whole = _COMMAND.sub(lambda command: command[0].replace(" ", _KEPT_SPACE), text)
+    lines = textwrap.wrap(
+        whole,
+        room,
+        initial_indent=begin,
+        subsequent_indent="  ",
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+    return [line.replace(_KEPT_SPACE, " ") for line in lines] or [begin.rstrip()]
 
 
 def wants_json(arguments: Sequence[str]) -> bool:

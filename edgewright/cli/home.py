@@ -48,7 +48,9 @@ def prepare_home(home: Path) -> None:
             home.chmod(0o700)
         (home / "logs").mkdir(mode=0o700, exist_ok=True)
     except (FileExistsError, NotADirectoryError) as error:
-        raise CliError(f"The home {home} is a file, not a folder.", "Set EDGEWRIGHT_HOME to a folder.") from error
+        raise CliError(
+            f"The home {home} is a file, not a folder.", "Set EDGEWRIGHT_HOME to a folder.", ExitCode.USAGE
+        ) from error
     except OSError as error:
         raise CliError(
             f"The home {home} cannot be made or written ({error.strerror}).",

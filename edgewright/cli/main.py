@@ -2,6 +2,7 @@
 
 import os
 import sys
+from pathlib import Path
 from typing import Annotated, Any, NoReturn, cast
 
 import typer
@@ -216,6 +217,7 @@ def main() -> NoReturn:
     Ctrl-C and a closed pipe are Typer's to answer; a defect keeps its trace.
     """
     CHOSEN_CONTEXT.set(None)
+    _replace_closed_streams()
     try:
         code = command_tree().main(prog_name="edgewright", standalone_mode=False)
     except CliError as error:
@@ -237,5 +239,17 @@ def main() -> NoReturn:
     sys.exit(code if isinstance(code, int) else ExitCode.OK)
 
 
+def _replace_closed_streams() -> None:
+    """Has a stream that the shell has closed, as `<&-` does, read as empty or lead nowhere; Python leaves None."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open(mode))  # noqa: SIM115 - open until the process ends
+
+
 def _end(error: CliError) -> NoReturn:
-    sys.exit(tell(error, sys.argv[1:]))
+    code = tell(error, sys.argv[1:])
+    try:
+        sys.stdout.flush()
+    except OSError:  # such as a full disk, which has been told; Python would try again, and fail again, at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(code)

@@ -117,7 +117,11 @@ def refuse_unanswered_purge(name: str, request: DeletionRequest, *, can_answer: 
 def refuse_undeletion(name: str, under_way: DeletionUnderWay | None) -> None:
     """Raises ``Conflict``, code ``not_deleting`` or ``too_late``, where there is no deletion to take back."""
     if under_way is None:
-        raise Conflict(f"The cluster {name} is not being deleted.", code="not_deleting")
+        raise Conflict(
+            f"The cluster {name} is not being deleted.",
+            code="not_deleting",
+            hint="There is nothing to take back; `edgewright cluster show NAME` shows its phase.",
+        )
     if under_way.begun:
         raise Conflict(
             f"The deletion of {name} has begun and cannot be taken back.",

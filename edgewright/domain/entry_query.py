@@ -44,6 +44,7 @@ def path_of(text: str) -> Path:
         raise Invalid(
             "A search goes by names joined with dots; other JSONPath is not understood.",
             code="path_unsupported",
+            hint="For example ?flux.version=%22v2.7.3%22.",
             where="query",
         )
     return tuple(found[1].split("."))

@@ -92,10 +92,10 @@ _BY_BOUND: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "string_too_long": lambda bound: f"must have at most {_counted(bound['max_length'], 'character')}",
     "too_short": lambda bound: f"must have at least {_counted(bound['min_length'], 'item')}",
     "too_long": lambda bound: f"must have at most {_counted(bound['max_length'], 'item')}",
-    "greater_than": lambda bound: f"must be more than {bound['gt']}",
-    "greater_than_equal": lambda bound: f"must be at least {bound['ge']}",
-    "less_than": lambda bound: f"must be less than {bound['lt']}",
-    "less_than_equal": lambda bound: f"must be at most {bound['le']}",
+    "greater_than": lambda bound: f"must be more than {_number(bound['gt'])}",
+    "greater_than_equal": lambda bound: f"must be at least {_number(bound['ge'])}",
+    "less_than": lambda bound: f"must be less than {_number(bound['lt'])}",
+    "less_than_equal": lambda bound: f"must be at most {_number(bound['le'])}",
     "multiple_of": lambda bound: f"must be a multiple of {bound['multiple_of']}",
     "literal_error": lambda bound: f"must be {_alternatives(bound['expected'])}",
     "enum": lambda bound: f"must be {_alternatives(bound['expected'])}",
@@ -120,6 +120,11 @@ def reason_of(problem: Mapping[str, Any]) -> str:
 def form_of(pattern: str) -> str:
     """What a pattern asks for, as the end of a sentence; of a foreign one, only that it asks for something."""
     return FORMS.get(pattern, "does not have the form that its schema asks for")
+
+
+def _number(bound: Any) -> Any:
+    """A bound as people write it: 0, and not 0.0."""
+    return int(bound) if isinstance(bound, float) and bound.is_integer() else bound
 
 
 def _counted(number: int, noun: str) -> str:

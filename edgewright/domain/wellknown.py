@@ -170,6 +170,12 @@ PERMISSION_NAMES: Mapping[UUID, str] = MappingProxyType(
 )
 
 
+APPLICATIONS_BY_NAME: Mapping[str, UUID] = MappingProxyType(
+    {application.name.lower().replace(" ", "-"): uuid for uuid, application in APPLICATIONS.items()}
+)
+"""Well-known Applications as a path names them, such as ``edge-cluster-status``."""
+
+
 def allows_class(app: UUID, object_class: UUID) -> bool:
     """Whether an object of a class may have an entry of an Application; True for Applications unknown here."""
     application = APPLICATIONS.get(app)

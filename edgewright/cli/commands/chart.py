@@ -129,7 +129,11 @@ def _read(file: Path) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
-        raise CliError(f"The file {file} cannot be read ({error.strerror}).", exit_code=ExitCode.USAGE) from error
+        raise CliError(
+            f"The file {file} cannot be read ({error.strerror}).",
+            "Name the folder of a chart, or the .tgz that `helm package` made of it.",
+            ExitCode.USAGE,
+        ) from error
 
 
 def _packed(folder: Path) -> bytes:

@@ -163,7 +163,11 @@ def set_fields(
 ) -> None:
     """Change what a cluster is to be; fields that you do not name stay as they are."""
     if time_zone is not None and not check_in:
-        raise CliError("--time-zone belongs to --check-in; give both.", exit_code=ExitCode.USAGE)
+        raise CliError(
+            "--time-zone belongs to --check-in; give both.",
+            "For example --check-in '22:00-06:00' --time-zone Europe/London.",
+            ExitCode.USAGE,
+        )
     wish: dict[str, Any] = {
         "namespace": namespace,
         "chart": chart,
@@ -177,7 +181,9 @@ def set_fields(
     patch = {field: value for field, value in wish.items() if value is not None}
     for field in unset or []:
         if field.in_api in patch:
-            raise CliError(f"--{field} and --unset {field} contradict each other.", exit_code=ExitCode.USAGE)
+            raise CliError(
+                f"--{field} and --unset {field} contradict each other.", "Give only one of them.", ExitCode.USAGE
+            )
         patch[field.in_api] = None
     if not patch:
         raise CliError("Say what to change.", "For example --lease 10m, or --unset values.", ExitCode.USAGE)
@@ -225,7 +231,7 @@ def _wanted_labels(changes: Sequence[str]) -> dict[str, str | None]:
     wanted |= labels_of([text for text in changes if "=" in text or not text.endswith("-")])
     for key in gone:
         if key in wanted:
-            raise CliError(f"The label {clean(key)} is there twice.", exit_code=ExitCode.USAGE)
+            raise CliError(f"The label {clean(key)} is there twice.", "Name each label once.", ExitCode.USAGE)
         wanted[key] = None
     return wanted
 

@@ -1,5 +1,6 @@
 """When the edge of a cluster calls."""
 
+import re
 from typing import Annotated
 
 import typer
@@ -7,8 +8,9 @@ import typer
 from edgewright.cli.client import connect
 from edgewright.cli.commands.naming import named
 from edgewright.cli.commands.options import AsJson, ClusterName, Command, Panel
-from edgewright.cli.commands.screen import Document, moment, result, show_json
+from edgewright.cli.commands.screen import Document, clean, moment, result, show_json
 from edgewright.cli.failures import CliError, ExitCode
+from edgewright.domain.check_in import WINDOW
 
 Windows = Annotated[
     list[str] | None,
@@ -29,7 +31,16 @@ def check_in(
 ) -> None:
     """Set when the edge calls; outside these windows, silence does not count as an outage."""
     if bool(windows) == any_time:
-        raise CliError("Give at least one window, or --any-time.", exit_code=ExitCode.USAGE)
+        raise CliError(
+            "Give either windows or --any-time.", "For example 'Mon-Fri 22:00-06:00', in quotes.", ExitCode.USAGE
+        )
+    for window in windows or ():
+        if re.fullmatch(WINDOW, window) is None:
+            raise CliError(
+                f"{clean(window)} is not a check-in window.",
+                "It looks like 22:00-06:00 or, in quotes, 'Mon-Fri,Sun 22:00-06:00'.",
+                ExitCode.USAGE,
+            )
     wanted = None if any_time else {"windows": windows, "time_zone": time_zone}
     with connect() as gateway:
         document = gateway.patch(named(gateway, cluster).path, {"check_in": wanted})

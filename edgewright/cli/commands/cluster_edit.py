@@ -105,7 +105,11 @@ def _patch(before: dict[str, Any], text: str, file: Path) -> Document:
     labels = wanted.get("labels")
     for key, value in labels.items() if isinstance(labels, dict) else ():
         if not isinstance(key, str) or not isinstance(value, str):
-            raise CliError(f"The label {clean(key)} is not text: put it in quotes.", exit_code=ExitCode.USAGE)
+            raise CliError(
+                f"The label {clean(key)} is not text.",
+                'Put key and value in quotes, as in line: "4".',
+                ExitCode.USAGE,
+            )
     try:
         patch = merge_patch_between(before, wanted)
     except Invalid as error:
@@ -164,7 +168,9 @@ def _editor() -> list[str]:
             return shlex.split(text)
         except ValueError:
             raise CliError(
-                f"{variable} has a quotation mark without its other half.", exit_code=ExitCode.USAGE
+                f"{variable} has a quotation mark without its other half.",
+                f"Correct {variable}, or use `{typed('cluster set')}`.",
+                ExitCode.USAGE,
             ) from None
     found = next(filter(None, map(shutil.which, _EDITORS)), None)
     if found is None or not sys.stdin.isatty():

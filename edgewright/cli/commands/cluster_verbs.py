@@ -81,7 +81,7 @@ def step_of(text: str) -> StepName:
     if wanted in set(StepName):
         return StepName(wanted)
     hint = did_you_mean(wanted, StepName) or f"The steps are {', '.join(StepName)}."
-    raise CliError(f"There is no step called {clean(text)}.", hint, ExitCode.USAGE)
+    raise CliError(f"There is no step called {clean(text)}.", hint, ExitCode.NOT_FOUND)
 
 
 def _post(cluster: str, verb: str, body: Any = None) -> Document:

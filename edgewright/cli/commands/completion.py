@@ -14,8 +14,8 @@ from typing import Annotated, Any
 
 import typer
 
-from edgewright.cli.client import Params, connect
-from edgewright.cli.client_settings import client_settings
+from edgewright.cli.client import Params, connected
+from edgewright.cli.client_settings import client_settings, find_destination
 from edgewright.cli.commands.screen import result
 from edgewright.cli.contexts import LOCAL, ContextsFile
 from edgewright.cli.failures import CliError
@@ -54,7 +54,7 @@ def clusters(incomplete: str) -> list[Offer]:
     """Names of clusters that begin so, with their phases."""
 
     def ask() -> Iterable[Offer]:
-        with connect() as gateway:
+        with connected(find_destination()) as gateway:
             part = [incomplete] if incomplete else []
             filters: Params = {"name": part, "sort": "name", "limit": _MOST}
             page = gateway.get("/v1/cluster", filters, timeout=PATIENCE_SECONDS)
@@ -69,7 +69,7 @@ def charts(incomplete: str) -> list[Offer]:
     def ask() -> Iterable[Offer]:
         from edgewright.domain.wellknown import APP_OBJECT_INFO, CLASS_HELM_CHART  # noqa: PLC0415 - here alone
 
-        with connect() as gateway:
+        with connected(find_destination()) as gateway:
             path = f"/v1/app/{APP_OBJECT_INFO}/class/{CLASS_HELM_CHART}/search"
             found = gateway.get(path, {"@name": "name"}, timeout=PATIENCE_SECONDS)
         return [(item["name"], "") for item in found if isinstance(item["name"], str)]

@@ -113,7 +113,9 @@ def logout(
     with ContextsFile(settings.config).changing() as contexts:
         name = context or CHOSEN_CONTEXT.get() or settings.context or contexts.current
         if name is None or name == LOCAL:
-            raise CliError("You are not logged in to a centre.", f"`{typed('context list')}` shows yours.")
+            raise CliError(
+                "You are not logged in to a centre.", f"`{typed('context list')}` shows yours.", ExitCode.REFUSED
+            )
         kept = contexts.named(name)
         contexts.contexts[name] = kept.model_copy(update={"token": None})
     result(f"Logged out of {name}.")

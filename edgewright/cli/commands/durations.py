@@ -29,7 +29,9 @@ def seconds_of(text: str, option: str, *, shortest: int = 0, longest: int | None
     seconds = int(match[1]) * _SECONDS[match[2]]
     if seconds < shortest or (longest is not None and seconds > longest):
         bounds = f"at least {spoken(shortest)}" + (f" and at most {spoken(longest)}" if longest is not None else "")
-        raise CliError(f"{option} takes {bounds}.", exit_code=ExitCode.USAGE)
+        raise CliError(
+            f"{option} takes {bounds}.", f"For example {option} {_short(shortest or longest or 1)}.", ExitCode.USAGE
+        )
     return seconds
 
 

@@ -65,7 +65,7 @@ def import_flux(
     if version is None:
         content, digest = _from_file(Path(release), sha256)
     elif sha256 is not None:
-        raise CliError("--sha256 belongs to a file; a release states its own.", exit_code=ExitCode.USAGE)
+        raise CliError("--sha256 belongs to a file; a release states its own.", "Leave --sha256 out.", ExitCode.USAGE)
     else:
         fetched = fetch_release(version, releases)
         content, digest = fetched.content, fetched.sha256
@@ -88,7 +88,11 @@ def _from_file(file: Path, sha256: str | None) -> tuple[bytes, str]:
         with file.open("rb") as stream:
             content = stream.read(LARGEST_BYTES + 1)
     except OSError as error:
-        raise CliError(f"The file {file} cannot be read ({error.strerror}).", exit_code=ExitCode.USAGE) from error
+        raise CliError(
+            f"The file {file} cannot be read ({error.strerror}).",
+            "Name the install.yaml of a release of Flux, or its version, such as v2.7.3.",
+            ExitCode.USAGE,
+        ) from error
     if len(content) > LARGEST_BYTES:
         raise CliError(f"{file} has more than {LARGEST_BYTES} bytes; Flux's own has less than one million.")
     return content, sha256

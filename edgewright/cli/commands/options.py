@@ -99,7 +99,7 @@ def labels_of(texts: Sequence[str]) -> dict[str, str]:
         if not key or not equals:
             raise CliError("A label is given as key=value.", "For example --label site=sheffield.", ExitCode.USAGE)
         if key in labels:
-            raise CliError(f"The label {key} is there twice.", exit_code=ExitCode.USAGE)
+            raise CliError(f"The label {key} is there twice.", "Name each label once.", ExitCode.USAGE)
         labels[key] = value
     return labels
 
@@ -113,9 +113,13 @@ def values_of(file: Path) -> dict[str, Any]:
     try:
         text = file.read_text("utf-8")
     except OSError as error:
-        raise CliError(f"--values: {file} cannot be read ({error.strerror}).", exit_code=ExitCode.USAGE) from error
+        raise CliError(
+            f"--values: {file} cannot be read ({error.strerror}).",
+            "Name a readable YAML or JSON file.",
+            ExitCode.USAGE,
+        ) from error
     except UnicodeDecodeError as error:
-        raise CliError(f"--values: {file} is not UTF-8 text.", exit_code=ExitCode.USAGE) from error
+        raise CliError(f"--values: {file} is not UTF-8 text.", "Save the file as UTF-8.", ExitCode.USAGE) from error
     return mapping_of(text, f"--values: {file}", is_json=file.suffix == ".json")
 
 
@@ -134,10 +138,18 @@ def mapping_of(text: str, where: str, *, is_json: bool = False) -> dict[str, Any
         values = json.loads(text) if is_json else yaml.safe_load(text)
         json.dumps(values, allow_nan=False)
     except yaml.MarkedYAMLError as error:
-        line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise CliError(f"{where}{line} is not YAML: {error.problem}.", exit_code=ExitCode.USAGE) from error
+        mark = error.problem_mark
+        place = f", line {mark.line + 1}, column {mark.column + 1}," if mark else ""
+        hint = (
+            "Indent with spaces; YAML takes no tab." if _is_tab(mark) else "Look at the indentation and the quotes."
+        )
+        raise CliError(f"{where}{place} is not YAML.", hint, ExitCode.USAGE) from error
     except json.JSONDecodeError as error:
-        raise CliError(f"{where}, line {error.lineno} is not JSON: {error.msg}.", exit_code=ExitCode.USAGE) from error
+        raise CliError(
+            f"{where}, line {error.lineno}, column {error.colno}, is not JSON.",
+            "Look at the commas, the quotes and the brackets there.",
+            ExitCode.USAGE,
+        ) from error
     except (ValueError, TypeError, yaml.YAMLError) as error:
         raise CliError(
             f"{where} holds something that JSON cannot express.",
@@ -151,6 +163,11 @@ def mapping_of(text: str, where: str, *, is_json: bool = False) -> dict[str, Any
             f"{where} does not hold a mapping.", "It looks like `sealed-secrets: {enabled: false}`.", ExitCode.USAGE
         )
     return values
+
+
+def _is_tab(mark: Any) -> bool:
+    """Whether a tab stands where the YAML parser stopped."""
+    return mark is not None and mark.buffer is not None and mark.buffer[mark.pointer : mark.pointer + 1] == "\t"
 
 
 def example(command: str) -> str:

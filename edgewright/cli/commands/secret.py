@@ -25,6 +25,7 @@ from edgewright.cli.commands.secret_sending import (
 )
 from edgewright.cli.commands.sending import send_once
 from edgewright.cli.failures import CliError, ExitCode
+from edgewright.cli.invocation import typed
 from edgewright.domain.kubernetes_names import SecretReference, check_secret_key
 
 app = typer.Typer(no_args_is_help=True)
@@ -95,13 +96,21 @@ def delete(
     place = place_of(secret)
     wanted = [check_secret_key(key) for key in keys or ()]
     if whole == bool(wanted):
-        raise CliError("Give the keys to delete, or --all.", exit_code=ExitCode.USAGE)
+        raise CliError(
+            "Give either the keys to delete or --all.",
+            f"`{typed('secret list CLUSTER')}` shows the keys.",
+            ExitCode.USAGE,
+        )
     with connect() as gateway:
         meant = named(gateway, cluster)
         if whole:
             wanted = _keys_of(gateway.get(f"{meant.path}/secret"), place)
         if not wanted:
-            raise CliError(f"{meant.text} has no Secret {secret}.", exit_code=ExitCode.NOT_FOUND)
+            raise CliError(
+                f"{meant.text} has no Secret {secret}.",
+                f"`{typed(f'secret list {meant.text}')}` shows all.",
+                ExitCode.NOT_FOUND,
+            )
         if len(wanted) == 1:
             commit = send_once(gateway, "DELETE", key_path(meant, place, wanted[0])).headers.get(COMMIT_HEADER)
         else:

@@ -79,7 +79,11 @@ def how_of(*, dry_run: bool, wait: bool, timeout: str, as_json: bool, create_nam
         CliError: they do not go together, or ``timeout`` is no time.
     """
     if wait and dry_run:
-        raise CliError("A dry run stores nothing, so there is nothing to wait for.", exit_code=ExitCode.USAGE)
+        raise CliError(
+            "A dry run stores nothing, so there is nothing to wait for.",
+            "Leave out --dry-run or --wait.",
+            ExitCode.USAGE,
+        )
     seconds = seconds_of(timeout, "--timeout")
     return How(dry_run, create_namespace, seconds if wait else None, as_json)
 
@@ -246,9 +250,13 @@ def pairs_of(texts: Sequence[str], option: str) -> dict[str, str | None]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals and not name.endswith("-"):
-            raise CliError(f"{option} takes NAME=VALUE, or NAME- to remove one.", exit_code=ExitCode.USAGE)
+            raise CliError(
+                f"{option} takes NAME=VALUE, or NAME- to remove one.",
+                "For example team=press, or team-.",
+                ExitCode.USAGE,
+            )
         name = name if equals else name.removesuffix("-")
         if name in pairs:
-            raise CliError(f"{option} is there twice for one name.", exit_code=ExitCode.USAGE)
+            raise CliError(f"{option} is there twice for one name.", "Give each name once.", ExitCode.USAGE)
         pairs[name] = value if equals else None
     return pairs

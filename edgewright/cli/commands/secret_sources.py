@@ -83,7 +83,11 @@ def read_file(file: Path) -> bytes:
         with file.open("rb") as stream:
             return _bounded(stream.read(LARGEST_BYTES + 1))
     except OSError as error:
-        raise CliError(f"The file {file} cannot be read ({error.strerror}).", exit_code=ExitCode.USAGE) from error
+        raise CliError(
+            f"The file {file} cannot be read ({error.strerror}).",
+            "Name a readable file; - reads stdin. Nothing was sent.",
+            ExitCode.USAGE,
+        ) from error
 
 
 def read_keys(
@@ -114,9 +118,13 @@ def read_keys(
     if literals:
         say("Values of --from-literal show in the process list and in your shell's history: use it for no secret.")
     if not values:
-        raise CliError("There is no key in these files.", exit_code=ExitCode.USAGE)
+        raise CliError("There is no key in these files.", "Each line is KEY=VALUE. Nothing was sent.", ExitCode.USAGE)
     if len(values) > MOST_KEYS:
-        raise CliError(f"One request may set {MOST_KEYS} keys; these are {len(values)}.", exit_code=ExitCode.USAGE)
+        raise CliError(
+            f"One request may set {MOST_KEYS} keys; these are {len(values)}.",
+            "Set them in several requests.",
+            ExitCode.USAGE,
+        )
     _bounded(b"".join(values.values()))
     return rules.applied(values)
 
@@ -165,7 +173,7 @@ def _typed(prompt: str) -> bytes:
         raise
     except EOFError:
         say("")
-        raise CliError("No value was typed. Nothing was sent.", exit_code=ExitCode.USAGE) from None
+        raise CliError("No value was typed. Nothing was sent.", "Type it, or pipe it in.", ExitCode.USAGE) from None
     except UnicodeError:  # its text has what was typed in it
         raise CliError("The value is not UTF-8.", "Pass it as @FILE.", ExitCode.USAGE) from None
     if len(typed) >= TERMINAL_LINE:
@@ -228,7 +236,9 @@ def _key(key: bytes, file: Path, number: int) -> str:
 
 def _add(values: dict[str, bytes], key: str, value: bytes, where: str) -> None:
     if key in values:
-        raise CliError(f"{where}: the key {key} is there twice.", exit_code=ExitCode.USAGE)
+        raise CliError(
+            f"{where}: the key {key} is there twice.", "Give each key once. Nothing was sent.", ExitCode.USAGE
+        )
     values[key] = value
 
 
@@ -236,7 +246,8 @@ def _bounded(value: bytes) -> bytes:
     if len(value) > LARGEST_BYTES:
         raise CliError(
             f"All keys of one Secret together may have {LARGEST_BYTES} bytes; this has more.",
-            exit_code=ExitCode.USAGE,
+            "Kubernetes takes no more. Keep what is large elsewhere, and seal what opens it.",
+            ExitCode.USAGE,
             code="secret_too_large",
         )
     return value

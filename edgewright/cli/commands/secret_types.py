@@ -89,7 +89,11 @@ def registry(
     place_of(secret)
     template = template_of(REGISTRY, labels, annotations)
     if not server or not username or ":" in username:
-        raise CliError("--server and --username are not empty, and a user name has no ':'.", exit_code=ExitCode.USAGE)
+        raise CliError(
+            "--server and --username must not be empty, and a user name has no ':'.",
+            "For example --server registry.example.com --username press.",
+            ExitCode.USAGE,
+        )
     value = _docker_config(server, username, _password())
     seal_secret(cluster, secret, {REGISTRY_KEY: value}, template, how)
 
@@ -108,7 +112,11 @@ def _check_pair(certificate: Path, certificate_pem: bytes, key: Path, key_pem: b
         first = x509.load_pem_x509_certificates(certificate_pem)[0]
         public = first.public_key()
     except (ValueError, UnsupportedAlgorithm):
-        raise CliError(f"{certificate} holds no certificate in PEM.", exit_code=ExitCode.USAGE) from None
+        raise CliError(
+            f"{certificate} holds no certificate in PEM.",
+            "Its first line says BEGIN CERTIFICATE. Did you mix up certificate and key?",
+            ExitCode.USAGE,
+        ) from None
     try:
         private = serialization.load_pem_private_key(key_pem, None)
     except TypeError:
@@ -118,7 +126,11 @@ def _check_pair(certificate: Path, certificate_pem: bytes, key: Path, key_pem: b
             ExitCode.USAGE,
         ) from None
     except (ValueError, UnsupportedAlgorithm):
-        raise CliError(f"{key} holds no private key in PEM.", exit_code=ExitCode.USAGE) from None
+        raise CliError(
+            f"{key} holds no private key in PEM.",
+            "Its first line says BEGIN PRIVATE KEY. Did you mix up certificate and key?",
+            ExitCode.USAGE,
+        ) from None
     form = (serialization.Encoding.DER, serialization.PublicFormat.SubjectPublicKeyInfo)
     if private.public_key().public_bytes(*form) != public.public_bytes(*form):
         raise CliError(
@@ -136,11 +148,15 @@ def _password() -> str:
     else:
         line = sys.stdin.buffer.readline(PASSWORD_LIMIT + 1)
         if len(line) > PASSWORD_LIMIT:
-            raise CliError(f"A password has at most {PASSWORD_LIMIT} bytes.", exit_code=ExitCode.USAGE)
+            raise CliError(
+                f"A password has at most {PASSWORD_LIMIT} bytes.",
+                "Is it the right file? Nothing was sent.",
+                ExitCode.USAGE,
+            )
         try:
             typed = line.decode().rstrip("\r\n")
         except ValueError:
-            raise CliError("The password is not UTF-8.", exit_code=ExitCode.USAGE) from None
+            raise CliError("The password is not UTF-8.", "Type it, or pipe in UTF-8 text.", ExitCode.USAGE) from None
     if not typed:
         raise CliError("There is no password.", "Pipe it in, or type it at the prompt.", ExitCode.USAGE)
     return typed

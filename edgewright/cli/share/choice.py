@@ -141,7 +141,11 @@ def ask_for_address() -> str:
     sys.stderr.flush()
     answer = sys.stdin.readline().strip()
     if not answer:
-        raise CliError("Nothing was started: no address was given.", exit_code=ExitCode.USAGE)
+        raise CliError(
+            "Nothing was started: no address was given.",
+            f"Type one, or name it: {typed('up --share ADDRESS')}.",
+            ExitCode.USAGE,
+        )
     if answer.isdecimal() and 1 <= int(answer) <= len(offered):
         return checked_address(offered[int(answer) - 1].address)
     return checked_address(answer)

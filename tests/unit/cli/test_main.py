@@ -56,7 +56,7 @@ def test_unknown_command_is_wrong_usage() -> None:
     [
         ({"EDGEWRIGHT_GATEWAY_PORT": "high"}, "EDGEWRIGHT_GATEWAY_PORT", 2),
         ({"EDGEWRIGHT_ORGANISATION": "no spaces please"}, "EDGEWRIGHT_ORGANISATION", 2),
-        ({"EDGEWRIGHT_HOME": "/dev/null/home"}, "/dev/null/home", 1),
+        ({"EDGEWRIGHT_HOME": "/dev/null/home"}, "/dev/null/home", 2),
         ({"PATH": "/nonexistent"}, "git is not on PATH", 1),
         ({"EDGEWRIGHT_TEMPORAL_BINARY": "/nonexistent/temporal"}, "EDGEWRIGHT_TEMPORAL_BINARY", 1),
     ],

@@ -219,7 +219,7 @@ def test_step_that_cannot_be_steered_says_why(edgewright: CommandLine, centre: S
     not_skippable = edgewright("cluster", "skip", "press-shop", "create_repository", "--reason", "x")
     assert (not_skippable.code, "cannot be skipped" in not_skippable.err) == (4, True)
     unknown = edgewright("cluster", "retry", "press-shop", "make_coffee")
-    assert (unknown.code, "await_goodbye" in unknown.err) == (2, True)
+    assert (unknown.code, "await_goodbye" in unknown.err) == (3, True)
     mistyped = edgewright("cluster", "retry", "press-shop", "await-godbye")
-    assert (mistyped.code, "Did you mean await_goodbye?" in mistyped.err) == (2, True)
+    assert (mistyped.code, "Did you mean await_goodbye?" in mistyped.err) == (3, True)
     assert centre.row(made).desired is Desired.PRESENT

@@ -59,8 +59,8 @@ def test_what_is_not_wished_is_left_to_the_gateway(edgewright: CommandLine, cent
     ("content", "suffix", "complaint"),
     [
         ("- a\n- list\n", ".yaml", "mapping"),
-        ("a: [1\n", ".yaml", "line 2 is not YAML"),
-        ('{"a": 1,}', ".json", "line 1 is not JSON"),
+        ("a: [1\n", ".yaml", "line 2, column 1, is not YAML"),
+        ('{"a": 1,}', ".json", "line 1, column"),
         ("when: 2031-02-03\n", ".yaml", "JSON cannot express"),
         ("a: &x [*x]\n", ".yaml", "JSON cannot express"),
         ("a: .nan\n", ".yaml", "JSON cannot express"),

@@ -164,7 +164,10 @@ def _sorted(statement: Select[Any], filter_: ClusterFilter) -> tuple[Select[Any]
     if sort is None:
         names = ", ".join(_SORTS)
         raise Invalid(
-            f"Clusters are sorted by {names}, with - in front downwards.", code="sort_invalid", where="sort"
+            f"Clusters are sorted by {names}, with - in front downwards.",
+            code="sort_invalid",
+            hint="For example sort=-last_heard.",
+            where="sort",
         )
     keys = (*sort.keys, clusters.c.uuid)
     here = tuple_(*keys)

@@ -53,7 +53,10 @@ def check_precondition(precondition: Precondition, entry: Entry | None) -> None:
             "The entry is not the one that If-Match names.", hint="Read it again, then change it."
         )
     if not precondition.holds(etag):
-        raise PreconditionFailed("The entry is there already, or is the one that If-None-Match names.")
+        raise PreconditionFailed(
+            "The entry is there already, or is the one that If-None-Match names.",
+            hint="Leave If-None-Match out to change the entry that is there.",
+        )
 
 
 async def read_entry(connection: AsyncConnection, app: UUID, object_: UUID, *, lock: bool = False) -> Entry | None:

@@ -176,6 +176,15 @@ class Database:
                 await connection.keep_a_write_ahead_log(LOCK_WAIT_SECONDS)
 
 
+def _unusable(detail: str) -> Invalid:
+    return Invalid(
+        detail,
+        code="database_url_invalid",
+        hint="EDGEWRIGHT_DATABASE_URL looks like sqlite:////var/lib/edgewright/edgewright.db or "
+        "postgresql://user:password@host/edgewright.",
+    )
+
+
 def open_database(url: str, *, clock: Callable[[], datetime] | None = None) -> Database:
     """A database that connects when it is first used.
 
@@ -186,13 +195,10 @@ def open_database(url: str, *, clock: Callable[[], datetime] | None = None) -> D
         parsed = make_url(url)
     except ArgumentError:
         # Without the cause: its text holds the URL, and with it perhaps a password.
-        raise Invalid(
-            "The database URL cannot be read.",
-            code="database_url_invalid",
-            hint="It looks like sqlite+aiosqlite:////var/lib/edgewright/edgewright.db or "
-            "postgresql+asyncpg://user:password@host/edgewright.",
-        ) from None
+        raise _unusable("The database URL cannot be read.") from None
     parsed = parsed.set(drivername=_DRIVERS.get(parsed.drivername, parsed.drivername))
+    if parsed.drivername not in _DRIVERS.values():
+        raise _unusable("The database URL names neither SQLite nor PostgreSQL.")
     if parsed.get_backend_name() == "sqlite":
         threads = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="database")
         return Database(sqlite_engine(parsed, threads, patience=LOCK_WAIT_SECONDS), threads=threads, clock=clock)

@@ -4,6 +4,8 @@ Messages name the database by host and name, never with its user or password; pa
 hidden by the engine.
 """
 
+import os
+import socket
 import sqlite3
 from collections.abc import Callable, Coroutine
 from functools import wraps
@@ -30,6 +32,7 @@ _TRY_AGAIN = frozenset({"40001", "40P01", "55P03"})
 _NO_TEXT = frozenset({"22021", "22P05"})
 _AWAY = ("08", "53", "57")
 _NOT_SET_UP = ("28", "3D")
+_CHECK = "Check EDGEWRIGHT_DATABASE_URL, and that the database runs."
 
 
 _Given = ParamSpec("_Given")
@@ -84,7 +87,7 @@ def translate(error: Exception, database: str) -> EdgewrightError | None:
     if isinstance(error, PoolTimeout):
         return _unavailable(f"All connections to the database {database} are busy.")
     if isinstance(error, OSError):
-        return _unavailable(f"The database {database} cannot be reached: {error.strerror or type(error).__name__}.")
+        return _unavailable(f"The database {database} cannot be reached: {_reason(error)}.", _CHECK)
     if isinstance(error, DBAPIError):
         return _from_driver(error, database)
     if isinstance(error, sqlite3.Error):
@@ -150,10 +153,17 @@ def _from_postgresql(state: str, database: str) -> EdgewrightError | None:
         return Stalled(
             f"The database {database} lets nobody in with these credentials, or does not exist (SQLSTATE {state}).",
             code="database_refused",
-            hint="Check EDGEWRIGHT_DATABASE_URL.",
+            hint=_CHECK,
         )
     return None
 
 
-def _unavailable(detail: str) -> Waiting:
-    return Waiting(detail, code=UNAVAILABLE, retry_after=1.0)
+def _reason(error: OSError) -> str:
+    """Why a server was not reached, in the words of the system and not in those of a library."""
+    if isinstance(error, socket.gaierror):
+        return "its host name cannot be resolved"
+    return os.strerror(error.errno) if error.errno else "no connection came about"
+
+
+def _unavailable(detail: str, hint: str | None = None) -> Waiting:
+    return Waiting(detail, code=UNAVAILABLE, retry_after=1.0, hint=hint)
