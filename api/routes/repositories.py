@@ -95,8 +95,8 @@ async def make_repository(*, repository: str, operator: ClusterOperator, room: T
 
     The same as writing a *Git repository configuration* with the path `shared/NAME`, whose revision is the `ETag`.
 
-    409 `repository_name_taken`, `too_many_repositories`; 422 `name_invalid`: a name has at most 63 lower-case letters,
-    digits and hyphens.
+    409 `repository_name_taken`, `too_many_repositories`; 422 `name_invalid`: a name has at most 63 lower-case
+    letters, digits and hyphens.
     """
     made, is_new = await room.repositories.make(repository, actor=actor_of(operator))
     return JSONResponse(as_json(await _body(room, made)), 201 if is_new else 200, {"ETag": quoted(made.etag)})
