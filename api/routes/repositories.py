@@ -93,8 +93,10 @@ async def list_repositories(*, _operator: Reader, room: TheRepositoryRoom) -> Re
 async def make_repository(*, repository: str, operator: ClusterOperator, room: TheRepositoryRoom) -> Response:
     """An empty repository, to which tokens with `push` push and which every edge reads; 200 if it is there already.
 
-    The same as writing a *Git repository configuration* with the path `shared/NAME`. 409 `repository_name_taken`,
-    `too_many_repositories`; 422 `name_invalid`: a name has at most 63 lower-case letters, digits and hyphens.
+    The same as writing a *Git repository configuration* with the path `shared/NAME`, whose revision is the `ETag`.
+
+    409 `repository_name_taken`, `too_many_repositories`; 422 `name_invalid`: a name has at most 63 lower-case
+    letters, digits and hyphens.
     """
     made, is_new = await room.repositories.make(repository, actor=actor_of(operator))
     return JSONResponse(as_json(await _body(room, made)), 201 if is_new else 200, {"ETag": quoted(made.etag)})

@@ -48,7 +48,7 @@ class Known:
 
     @property
     def title(self) -> str:
-        """Of a finding about it."""
+        """Names the repository in a finding."""
         return f"repository {self.name}" if self.shared else f"repository of {self.name}"
 
 
