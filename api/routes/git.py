@@ -295,11 +295,12 @@ def _teller(room: GitRoom, admitted: Admitted, actor: str) -> Callable[[Pushed],
     A shared repository is of no cluster: the push is told in the audit log alone.
     """
     shared = admitted.shared
+    life = f"{shared.etag} " if shared else ""  # one that was removed and made again may get the same commits
 
     async def tell(pushed: Pushed) -> None:
         before = pushed.old[:12] if pushed.old.strip("0") else "nothing"
         event = NewEvent(
-            id=uuid5(admitted.uuid, f"git.pushed {pushed.old} {pushed.new}"),
+            id=uuid5(admitted.uuid, f"git.pushed {life}{pushed.old} {pushed.new}"),
             cluster=None if shared else admitted.uuid,
             actor=actor,
             kind=EventKind.GIT_PUSHED,

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import subprocess
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from pathlib import Path
@@ -270,6 +269,9 @@ async def test_a_removed_one_is_archived_and_gone_for_git_and_can_be_made_again(
     assert problem_of(await admin.delete(LINE)) == (404, "repository_unknown")
     assert (await admin.put(entry_of(repository), json=BODY)).status_code == 201
     assert centre.git.head(repository) is None
+    await pushed_first(centre, port, tmp_path)
+    told = [event.detail["new"] for event in await centre.ports.audit.events(after=0) if event.kind == "git.pushed"]
+    assert told == [kept, kept]
 
 
 @pytest.mark.parametrize("spelled", ["/git/shared/press-line", "/git/shared/press-line.git", "/uuid/{uuid}"])
@@ -292,18 +294,17 @@ async def test_one_that_a_template_names_stays(centre: GatewayCentre, admin: htt
     assert (await admin.delete(LINE)).status_code == 204
 
 
-async def pushed_first(centre: GatewayCentre, port: int, folder: Path) -> subprocess.CompletedProcess[str]:
-    """A first push by whoever may push."""
-    token = (await centre.token(Permission.READ, Permission.PUSH, name="pusher")).text
+async def pushed_first(centre: GatewayCentre, port: int, folder: Path, name: str | None = None) -> None:
+    """A first push by whoever may push. ``name``: of the token."""
+    token = (await centre.token(Permission.READ, Permission.PUSH, name=name)).text
     work = folder / "work"
     await git("init", "-q", "-b", "main", str(work), cwd=folder)
-    (work / "apps").mkdir()
+    (work / "apps").mkdir(exist_ok=True)
     (work / "apps" / "press.yaml").write_text("kind: ConfigMap\n")
     await git("add", ".", cwd=work)
     await git("commit", "-q", "-m", "Ours", cwd=work)
     pushed = await git("push", f"http://git:{token}@127.0.0.1:{port}/git/shared/press-line", "main", cwd=work)
     assert pushed.returncode == 0, pushed.stderr
-    return pushed
 
 
 async def test_people_push_any_path_and_every_edge_fetches_it(
@@ -314,7 +315,7 @@ async def test_people_push_any_path_and_every_edge_fetches_it(
     edge = await centre.register(cluster)
     centre.fleet.nudged.clear()
     position = await centre.ports.audit.last_position()
-    await pushed_first(centre, port, tmp_path)
+    await pushed_first(centre, port, tmp_path, "pusher")
     head = centre.git.head(repository)
     assert (await listed(admin))["press-line"]["commit"] == head
     [event] = [each for each in await centre.ports.audit.events(after=position) if each.kind == "git.pushed"]
