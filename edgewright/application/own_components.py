@@ -56,5 +56,5 @@ class ComponentSources:
 
 def _agent(target: AgentTarget, namespace: str) -> WantedComponent:
     pod = AgentPod(target.image, target.pull_secret, target.priority_class)
-    manifests = render_agent(pod, namespace=namespace)
+    manifests = render_agent(pod, namespace=namespace, again_and_again=True)
     return WantedComponent(Component.AGENT, AGENT_DRIVER, manifests, waits=False)

@@ -15,6 +15,7 @@ BOUNDS = "agent-policy.yaml"
 POLICY, RIGHT = "fetching-policy.yaml", "fetching-right.yaml"
 RUNS = "EDGEWRIGHT_AGENT_RUNS"
 """Variable by which the agent knows its image: Kubernetes tells no container what it runs."""
+_DETACHER = "edgewright-detach"
 _WRITTEN_FOR = "edgewright"
 """The namespace in those files."""
 
@@ -34,17 +35,23 @@ class AgentPod:
     priority_class: str | None = None
 
 
-def render_agent(pod: AgentPod, *, namespace: str, labels: Mapping[str, str] | None = None) -> bytes:
+def render_agent(
+    pod: AgentPod, *, namespace: str, labels: Mapping[str, str] | None = None, again_and_again: bool = False
+) -> bytes:
     """The agent's manifests, as YAML.
 
     Args:
         namespace: of the cluster's own objects.
         labels: that each object gets besides its own.
+        again_and_again: they are applied at intervals; they do not say then how many pods the detacher has, or a
+            detacher at work would lose its pod.
     """
     manifests = [_in_place(one, namespace) for one in _manifests(*FILES)]
     for one in manifests:
         if one["kind"] == "Deployment":
             _fill_in(one["spec"]["template"]["spec"], pod)
+            if again_and_again and one["metadata"]["name"] == _DETACHER:
+                del one["spec"]["replicas"]
     return manifests_yaml([labelled(one, labels or {}) for one in manifests])
 
 

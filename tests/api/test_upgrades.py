@@ -64,6 +64,8 @@ async def test_an_agent_is_upgraded_by_a_commit_and_proven_by_its_status(
     files = await rendered(centre, cluster)
     deployments = [one for one in yaml.safe_load_all(files["edo/agent/agent.yaml"]) if one["kind"] == "Deployment"]
     [pod] = [one for one in deployments if one["metadata"]["name"] == "edgewright-agent"]
+    [detacher] = [one for one in deployments if one["metadata"]["name"] == "edgewright-detach"]
+    assert "replicas" not in detacher["spec"]  # the agent decides that, and Flux must not take it back
     spec = pod["spec"]["template"]["spec"]
     assert spec["containers"][0]["image"] == IMAGE
     assert (spec["imagePullSecrets"], spec["priorityClassName"]) == ([{"name": "registry-login"}], "edge-critical")
