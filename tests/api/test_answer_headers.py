@@ -16,6 +16,7 @@ BODIES: dict[tuple[str, str], dict[str, object]] = {
     ("PATCH", "/v1/cluster/{uuid}/secret/{namespace}/{name}"): {"labels": {"app": "press"}},
     ("POST", "/v1/cluster/{uuid}/secret"): {"changes": [SECRET_CHANGE]},
     ("POST", "/v1/cluster/{uuid}/step/{name}/skip"): {"reason": "scrap"},
+    ("POST", "/v1/cluster/{uuid}/upgrade"): {"component": "agent"},
 }
 """What an operation needs before it looks for its cluster; the others take an empty object."""
 OF_CLUSTERS = sorted(
