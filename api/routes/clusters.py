@@ -243,6 +243,11 @@ def _labels(texts: list[str]) -> dict[str, str]:
     for text in texts:
         key, equals, value = text.partition("=")
         if not key or not equals:
-            raise Invalid("A label is given as key=value.", code="request_invalid", where="query label")
+            raise Invalid(
+                "A label is given as key=value.",
+                code="request_invalid",
+                hint="For example ?label=site=sheffield.",
+                where="query label",
+            )
         labels[key] = value
     return labels

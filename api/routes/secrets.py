@@ -248,7 +248,9 @@ async def _plaintext(request: Request) -> Plaintext:
         return Plaintext(await bounded_body(request, SECRET_LIMIT))
     except TooLarge:
         raise TooLarge(
-            f"All keys of one Secret together may have {SECRET_LIMIT} bytes.", code="secret_too_large"
+            f"All keys of one Secret together may have {SECRET_LIMIT} bytes.",
+            code="secret_too_large",
+            hint="Kubernetes takes no more. Keep what is large elsewhere, and seal what opens it.",
         ) from None
 
 

@@ -252,7 +252,8 @@ def _additional_properties(validator: Any, wanted: Any, instance: Any, schema: A
             yield from validator.descend(instance[name], wanted, path=name)
     elif not wanted and extras:
         names = ", ".join(repr(name) for name in extras)
-        yield Violation(f"there is no field {names}" if len(extras) == 1 else f"there are no fields {names}")
+        are = "is not a field that is" if len(extras) == 1 else "are not fields that are"
+        yield Violation(f"{names} {are} known here")
 
 
 def _required(validator: Any, names: Any, instance: Any, _schema: Any) -> Iterator[Violation]:

@@ -132,7 +132,7 @@ def checked_url(url: str, *, allow_plain_http: bool) -> str:
     if not url.isascii() or not url.isprintable() or " " in url:
         raise _refused("It may hold printable ASCII letters only; encode the others.")
     if "@" in parts.netloc or parts.fragment:
-        raise _refused("It may have neither user name nor fragment: the signature says who sends, not a password.")
+        raise _refused("It must have neither user name nor fragment: the signature says who sends, not a password.")
     if not is_host(host) or (":" in host) is not ("[" in parts.netloc):
         raise _refused("What stands for its host is neither an address nor a name.")
     if parts.scheme == "http" and not is_loopback(host) and not allow_plain_http:
