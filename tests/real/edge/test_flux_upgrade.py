@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(1800)]
 
 BEFORE, AFTER, REFUSED, BROKEN, MENDED = "v2.8.0", "v2.9.0", "v2.9.1", "v2.9.2", "v2.9.3"
 TAGS = {BEFORE: "v1.8.0", AFTER: "v1.9.0", REFUSED: "v1.9.1", BROKEN: "v1.9.2", MENDED: "v1.9.3"}
-"""Of the images, by the version of Flux that names them."""
+"""Tags of the images, by the version of Flux that names them."""
 NEWCOMER = """
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
@@ -99,7 +99,7 @@ def has_ended(attached: GroundsCluster) -> bool:
 
 
 def tags(grounds: Grounds) -> set[str]:
-    """Of what the controllers of Flux are to run from."""
+    """Tags of the images that the controllers of Flux are to run from."""
     deployments = [grounds.cluster.find("deployment", name, namespace=FLUX_NAMESPACE) for name in CONTROLLERS]
     images = [one["spec"]["template"]["spec"]["containers"][0]["image"] for one in deployments]
     return {image.rpartition(":")[2] for image in images}
