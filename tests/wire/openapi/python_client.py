@@ -28,8 +28,8 @@ from gateway_client.models import (
 )
 from gateway_client.types import UNSET, File
 
-INFO = UUID("64a8bfa9-7772-45c4-9d1a-9e6290690957")
-EDGE_STATUS = UUID("747a62c9-1b66-4a2e-8dd9-0b70a91b6b75")
+INFO = "64a8bfa9-7772-45c4-9d1a-9e6290690957"
+EDGE_STATUS = "edge-cluster-status"
 HELM_CHART = UUID("eb2eb6d7-8bd8-44f0-94f3-b1adc8491837")
 NOBODY = UUID("00000000-0000-4000-8000-000000000000")
 VALUE = bytes([0, 10, 13, 127, 128, 255])
@@ -44,7 +44,7 @@ def commission(gateway: AuthenticatedClient) -> ClusterBody:
 
 def seal(gateway: AuthenticatedClient, cluster: UUID, certificate: str) -> dict[str, Any]:
     status = EdgeStatus(kubeseal_cert=certificate).to_dict()
-    reported = put_entry.sync_detailed(EDGE_STATUS, cluster, client=gateway, body=status)
+    reported = put_entry.sync_detailed(EDGE_STATUS, str(cluster), client=gateway, body=status)
     assert reported.status_code == 201, reported
     answer = put_secret.sync_detailed(
         str(cluster),
@@ -61,7 +61,7 @@ def seal(gateway: AuthenticatedClient, cluster: UUID, certificate: str) -> dict[
 def write_conditionally(gateway: AuthenticatedClient) -> dict[str, Any]:
     made = create_object.sync(client=gateway, body=NewObject(class_=HELM_CHART))
     assert isinstance(made, ObjectBody), made
-    place = (INFO, made.uuid)
+    place = (INFO, str(made.uuid))
     first = put_entry.sync_detailed(*place, client=gateway, body={"name": "press"}, if_none_match="*")
     known = first.headers["ETag"]
     second = put_entry.sync_detailed(*place, client=gateway, body={"name": "pump"}, if_match=known)
