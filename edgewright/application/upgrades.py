@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from edgewright.application.flux_releases import release_named
+from edgewright.domain.container_images import is_pinned
 from edgewright.domain.imported_flux import ImportedFlux
 from edgewright.domain.upgrades import AgentTarget, Component, FluxTarget, Upgrade, reported
 from edgewright.domain.versions import is_older
@@ -84,7 +85,11 @@ class UpgradeDoor:
                 hint="Upgrade the centre first: an agent is never newer than its centre.",
             )
         image = reported(row.edge_status, "agent-image")
-        fallback = None if image is None else (row.wanted.agent or offer.agent).model_copy(update={"image": image})
+        fallback = (
+            None
+            if image is None or not is_pinned(image)
+            else (row.wanted.agent or offer.agent).model_copy(update={"image": image})
+        )
         return UpgradeWish(
             cluster=row.uuid,
             target=offer.agent,

@@ -17,6 +17,10 @@ FLUX_DRIVER = "edgewright-flux-"
 AGENT_DRIVER = "edgewright-agent"
 """The Kustomization that applies the agent."""
 _NOT_IN_NAMES = re.compile(r"[^a-z0-9.]+")
+_IMAGE = "agent-image"
+_LONGEST_IMAGE, _LONGEST_VERSION = 512, 128
+_REPORTED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*")
+"""Of a version, or of the name of an image: an edge may say anything, and it is shown and rendered."""
 _SHOWN = 12
 """Digits of a digest that people are shown."""
 
@@ -128,7 +132,7 @@ def is_proven(wanted: WantedComponents, component: Component, status: EdgeStatus
     """Whether an edge says that it runs what is wanted."""
     if component is Component.AGENT:
         image = wanted.agent.image if wanted.agent else None
-        return image is not None and reported(status, "agent-image") == image
+        return image is not None and reported(status, _IMAGE) == image
     driver = wanted.flux.driver if wanted.flux else None
     kustomizations = status.flux.kustomizations if status.flux else ()
     return any(
@@ -147,5 +151,7 @@ def trouble_of(wanted: WantedComponents, component: Component, status: EdgeStatu
 
 
 def reported(status: EdgeStatus | None, program: str) -> str | None:
-    """The version of a program on the edge, as its agent says; None: it does not."""
-    return (status.versions or {}).get(program) if status else None
+    """The version of a program on the edge, as its agent says; None: it does not, or not in a form that one has."""
+    said = (status.versions or {}).get(program) if status else None
+    longest = _LONGEST_IMAGE if program == _IMAGE else _LONGEST_VERSION
+    return said if said is not None and len(said) <= longest and _REPORTED.fullmatch(said) else None

@@ -143,6 +143,23 @@ async def test_who_may_do_what(centre: GatewayCentre, cluster: UUID, edge: EdgeC
     assert (await upgrade(secrets, cluster)).status_code == 403
 
 
+@pytest.mark.parametrize("image", ["x" * 60_000, "a b", "latest", "a:1\nb: 2", "$(reboot)", ""])
+async def test_whatever_an_edge_says_of_its_image_keeps_nobody_from_upgrading_it(
+    centre: GatewayCentre, admin: httpx.AsyncClient, cluster: UUID, edge: EdgeCredentials, image: str
+) -> None:
+    await report(centre, edge, versions={**RUNS, "agent-image": image})
+    begun = await upgrade(admin, cluster)
+    assert (begun.status_code, begun.json()["before"]) == (202, __version__), begun.text
+
+
+async def test_a_version_that_is_none_is_not_repeated(
+    centre: GatewayCentre, admin: httpx.AsyncClient, cluster: UUID, edge: EdgeCredentials
+) -> None:
+    await report(centre, edge, versions={"agent": "1" * 500})
+    begun = await upgrade(admin, cluster)
+    assert (begun.status_code, begun.json()["before"]) == (202, None), begun.text
+
+
 @pytest.mark.parametrize(
     "body",
     [
