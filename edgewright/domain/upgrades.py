@@ -20,7 +20,7 @@ _NOT_IN_NAMES = re.compile(r"[^a-z0-9.]+")
 _IMAGE = "agent-image"
 _LONGEST_IMAGE, _LONGEST_VERSION = 512, 128
 _REPORTED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@+-]*")
-"""Of a version, or of the name of an image: an edge may say anything, and it is shown and rendered."""
+"""What a version or an image's name is made of: an edge may say anything, and what it says is shown and rendered."""
 _SHOWN = 12
 """Digits of a digest that people are shown."""
 
