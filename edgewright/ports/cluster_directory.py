@@ -1,6 +1,6 @@
 """How clusters are found, shown and listed."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 from uuid import UUID
 
@@ -22,9 +22,12 @@ class ClusterDirectory(Protocol):
     async def page(self, filter_: ClusterFilter) -> ClusterPage:
         """A page of summaries; ``Invalid`` for a bad ``sort`` or ``after``."""
 
-    async def unfinished(self, *, limit: int = 1000) -> Sequence[UUID]:
+    async def unfinished(self, *, among: Collection[UUID] | None = None, limit: int = 10_000) -> Sequence[UUID]:
         """Clusters whose row and projection differ: change not done, lease epoch not taken, staged secrets, a
         rendering that is due again, or news since the projection, however old, of the edge or of a commit of secrets.
+
+        Args:
+            among: only these, a portion of all; None: all.
         """
 
     async def underway(self) -> Sequence[UUID]:
