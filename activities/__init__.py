@@ -1,1 +1,1 @@
-"""What the workflows do to the world: thin classes, one per port, handed their collaborators."""
+"""The workflows' effects on the outside world: thin classes, one per port, which receive their collaborators."""

@@ -1,4 +1,4 @@
-"""Reads and records on the ``clusters`` row, also what a signal says."""
+"""Reads and writes the ``clusters`` row, including what signals ask for."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -34,17 +34,17 @@ from edgewright.ports.git_server import CommitId, GitServer
 from edgewright.sealing import still_unopened
 
 LOOK_BACK = 500
-"""Commits searched for the newest one that the centre has made."""
+"""Most commits to search for the newest one by the centre."""
 REMEMBERED = 4096
-"""Comparisons of two commits, which nothing can change."""
+"""Most cached comparisons of two commits; they never change."""
 
 
 class ClusterActivities:
-    """The workflow's eyes and its pen.
+    """Reads and records for the workflow.
 
     Args:
-        commissioned: is told the seconds from a cluster's creation to the first time that it is ready, by the
-            database's clock; twice if a worker dies at that moment.
+        commissioned: called with the seconds from a cluster's creation until it is ready for the first time, by the
+            database's clock; called twice if a worker dies at that moment.
     """
 
     def __init__(
@@ -67,7 +67,7 @@ class ClusterActivities:
 
     @activity.defn(name="read_wanted")
     async def read_wanted(self, question: ReadWanted) -> Reading:
-        """One reading of what is wanted, with the digest of what would be rendered now."""
+        """Reads what is wanted, with the digest of what would be rendered now."""
         wanted = await self._steps.read_wanted(question.cluster)
         if wanted is None:
             return Reading()
@@ -101,7 +101,7 @@ class ClusterActivities:
         return wanted.model_copy(update={"render_digest": digest, "rendering_begun": begun})
 
     async def _as_told(self, wanted: Wanted, status: EdgeStatus) -> Wanted:
-        """With what the edge tells of itself. What it says it lacks counts before what Flux says of the rest."""
+        """Adds the edge's reports. What it lacks takes precedence over Flux's messages."""
         lost, count = await self._unopened(wanted.uuid, status)
         told = {
             "delivery_problem": absence_problem(status) or delivery_problem(status),
@@ -112,7 +112,7 @@ class ClusterActivities:
         return wanted.model_copy(update=told)
 
     async def _unopened(self, cluster: UUID, status: EdgeStatus) -> tuple[list[UnopenedValue], int]:
-        """What the edge has found that no key opens. A repository that cannot be read contradicts nothing."""
+        """Returns values that no key opens, as the edge found. An unreadable repository does not contradict it."""
         claimed, count = unopened_of(status)
         if not claimed:
             return [], 0
@@ -123,21 +123,21 @@ class ClusterActivities:
         return lost, count - (len(claimed) - len(lost)) if lost else 0
 
     async def _head(self, cluster: UUID) -> str | None:
-        """What the edge is to apply, whoever has committed it; None where the repository cannot tell."""
+        """Returns the commit that the edge should apply, whoever made it; None if the repository is unreadable."""
         try:
             return await asyncio.to_thread(self._git.head, cluster)
         except (NotFound, Stalled, Waiting):
             return None
 
     async def _descends(self, cluster: UUID, desired: str, observed: str) -> bool | None:
-        """None where the repository cannot tell: what else is wanted, a deletion for one, does not wait for that."""
+        """Returns None if the repository is unreadable: other wishes, such as a deletion, do not wait for it."""
         try:
             return await asyncio.to_thread(self._git.is_ancestor, cluster, desired, observed)
         except (NotFound, Stalled, Waiting):
             return None
 
     async def _with_newer_commit(self, wanted: Wanted, known: CommitId | None) -> Wanted:
-        """With the newest commit of secrets only if it is newer than the one that is known."""
+        """Keeps the newest commit of secrets only if it is newer than the known commit."""
         commit = wanted.secrets_commit
         try:
             is_newer = commit != known and await asyncio.to_thread(self._is_newer, wanted.uuid, commit, known)
@@ -146,7 +146,7 @@ class ClusterActivities:
         return wanted if is_newer else wanted.model_copy(update={"secrets_commit": None})
 
     def _newer(self, repository: UUID, commit: CommitId, known: CommitId | None) -> bool:
-        """Whether the history has the one after the other. Blocks.
+        """Whether one commit comes after the other in the history. Blocks.
 
         Raises:
             NotFound: it has neither, as far as it is read.
@@ -168,7 +168,7 @@ class ClusterActivities:
 
     @activity.defn(name="record_deletion")
     async def record_deletion(self, message: RecordDeletion) -> Receipt:
-        """Records a deletion that came as a signal."""
+        """Records a deletion that arrived as a signal."""
         try:
             await self._wishes.request_deletion(
                 message.cluster,
@@ -183,7 +183,7 @@ class ClusterActivities:
 
     @activity.defn(name="record_pause")
     async def record_pause(self, message: RecordPause) -> Receipt:
-        """Records that commits are paused, or go on."""
+        """Pauses or resumes commits."""
         try:
             await self._wishes.set_paused(
                 message.cluster,
@@ -199,7 +199,7 @@ class ClusterActivities:
 
 
 class EdgeActivities:
-    """Takes what the signals `edge_status` and `sealing_key_rotated` say, by the rules of the HTTP door."""
+    """Handles the signals `edge_status` and `sealing_key_rotated` by the rules of the HTTP door."""
 
     def __init__(self, door: EdgeStatusDoor) -> None:
         self._door = door
@@ -223,18 +223,18 @@ class EdgeActivities:
 
 
 def _health(status: EdgeStatus, lost: Sequence[UnopenedValue]) -> EdgeHealth | None:
-    """Judges all that an edge tells; None while it has told of nothing to judge by."""
+    """Judges an edge's reports; None until there is something to judge by."""
     of_flux, others = flux_findings(status), [*secret_findings(status), *absence_findings(status, lost)]
     return None if of_flux is None and not others else edge_health([*(of_flux or ()), *others])
 
 
 def applied_once(verb: UUID | None) -> Once | None:
-    """A verb, and the run that applies it; None for one of a run that began before verbs had IDs."""
+    """Returns a verb and the run that applies it; None for runs that began before verbs had IDs."""
     return Once(verb, activity.info().workflow_run_id or "") if verb else None
 
 
 def _tells_of_first_commissioning(publication: Publish) -> bool:
-    """A rendering ends in the same step, but changes no phase."""
+    """Whether this publishes the first commissioning. A rendering ends in the same step, but changes no phase."""
     if publication.projection.done.commissioning != 1:
         return False
     told = {(event.kind, event.detail.get("step")) for event in publication.events}

@@ -1,4 +1,4 @@
-"""The steps of a cluster's life that change the database. Each may run twice, and is refused when it is late."""
+"""The steps of a cluster's life that change the database. Each is safe to repeat, and refused if it is late."""
 
 import asyncio
 from contextlib import suppress
@@ -18,7 +18,7 @@ from edgewright.ports.git_server import GitServer
 
 
 class CommissioningActivities:
-    """``organisation``: prefix of Sparkplug Group-IDs. ``external_url``: under which edges reach the gateway."""
+    """``organisation``: prefix of Sparkplug Group-IDs. ``external_url``: URL at which edges reach the gateway."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class CommissioningActivities:
 
     @activity.defn(name="allocate_address")
     async def allocate_address(self, step: StepInput) -> StepResult:
-        """Sparkplug Group-ID."""
+        """Allocates the Sparkplug Group-ID."""
         row = await self._row(step.fence)
         group = f"{self._organisation}-{row.spec.name}"
         await self._steps.allocate_address(step.fence, group)
@@ -47,7 +47,7 @@ class CommissioningActivities:
 
     @activity.defn(name="create_accounts")
     async def create_accounts(self, step: StepInput) -> StepResult:
-        """Two principals with their grants; suspended credentials are let in again."""
+        """Creates two principals with their grants, and reactivates suspended credentials."""
         row = await self._row(step.fence)
         await self._accounts.ensure(step.fence, accounts_of(row.uuid, row.spec.name))
         if row.commissioning > 1:  # nobody is let in before the first one
@@ -56,7 +56,7 @@ class CommissioningActivities:
 
     @activity.defn(name="publish_status")
     async def publish_status(self, step: StepInput) -> StepResult:
-        """The setup status says ``ready: true``."""
+        """Publishes the setup status with ``ready: true``."""
         row = await self._row(step.fence)
         spec = row.spec.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
         counted = {"generation": row.generation, "commissioning": row.commissioning}
@@ -66,59 +66,59 @@ class CommissioningActivities:
 
     @activity.defn(name="withdraw_status")
     async def withdraw_status(self, step: StepInput) -> StepResult:
-        """The setup status goes, and no commit lands any more that was begun before."""
+        """Deletes the setup status, and refuses commits that began earlier."""
         await self._steps.withdraw_setup_status(step.fence)
         await self._refuse_late_commits(step.fence)
         return StepResult()
 
     @activity.defn(name="suspend_credentials")
     async def suspend_credentials(self, step: StepInput) -> StepResult:
-        """Nobody gets in until the cluster is recreated."""
+        """Suspends the credentials until the cluster is recreated."""
         await self._edge_access.suspend(step.fence)
         return StepResult()
 
     @activity.defn(name="begin_deletion")
     async def begin_deletion(self, step: StepInput) -> StepResult:
-        """The point of no return."""
+        """Marks the point of no return."""
         await self._steps.begin_deletion(step.fence)
         return StepResult()
 
     @activity.defn(name="revoke_credentials")
     async def revoke_credentials(self, step: StepInput) -> StepResult:
-        """Revoked after a goodbye; without one, an edge that comes back is told to clean up and gets nothing else."""
+        """Revokes the credentials after a goodbye; without one, a returning edge is only told to clean up."""
         wanted = await self._steps.read_wanted(step.fence.cluster)
         said_goodbye = wanted is None or wanted.detached_at is not None or not wanted.bootstrapped
         await self._edge_access.retire(step.fence, said_goodbye=said_goodbye)
-        return StepResult(note="" if said_goodbye else "No goodbye was said: the credentials can only detach.")
+        return StepResult(note="" if said_goodbye else "The edge said no goodbye: its credentials can only detach.")
 
     @activity.defn(name="remove_accounts")
     async def remove_accounts(self, step: StepInput) -> StepResult:
-        """Accounts, grants and memberships go."""
+        """Removes accounts, grants and memberships."""
         await self._accounts.remove(step.fence)
         return StepResult()
 
     @activity.defn(name="remove_address")
     async def remove_address(self, step: StepInput) -> StepResult:
-        """Sparkplug address and Git entry go."""
+        """Removes the Sparkplug address and the Git entry."""
         await self._steps.remove_central_entries(step.fence, step.step)
         return StepResult()
 
     @activity.defn(name="remove_edge_status")
     async def remove_edge_status(self, step: StepInput) -> StepResult:
-        """What the edge reported goes."""
+        """Removes the edge status."""
         await self._steps.remove_central_entries(step.fence, step.step)
         return StepResult()
 
     @activity.defn(name="remove_setup_status")
     async def remove_setup_status(self, step: StepInput) -> StepResult:
-        """The setup status goes last; the row is closed and the name is free."""
+        """Removes the setup status last, which closes the row and frees the name."""
         row = await self._directory.get(step.fence.cluster)
         if row is None or not row.closed:
             await self._steps.remove_central_entries(step.fence, step.step)
         return StepResult()
 
     async def _refuse_late_commits(self, fence: Fence) -> None:
-        """There may be no repository yet, or none any more; one that is damaged takes no commits anyway."""
+        """Refuses earlier commits. Ignores a missing repository, and a damaged one, which takes no commits anyway."""
         with suppress(NotFound):
             try:
                 await asyncio.to_thread(self._git.raise_fence, fence.cluster, fence.trailer())

@@ -1,4 +1,4 @@
-"""Repository and database that do not belong together: one of them was put back to an earlier state."""
+"""Detects a repository and a database that do not match, because an earlier copy of one of them was put back."""
 
 import asyncio
 import re
@@ -14,21 +14,21 @@ from edgewright.ports.clusters import ClusterRow
 from edgewright.ports.git_server import CommitId, CommitSummary, GitServer
 
 LOOK_BACK = 200
-"""Commits of the repository that are compared with what the database knows, and as many of those that it knows."""
+"""Most commits of the repository that are compared with the database, and the first number of its known commits."""
 FARTHEST = 12_800
-"""Events that are compared at most: as far back as all of them are lost, for one request makes hundreds of events."""
+"""Most events that are compared. The search goes back while all are lost: one request makes hundreds of events."""
 MOST_NAMED = 10
-"""How many of many commits or secrets one sentence names."""
+"""How many commits or secrets one sentence names."""
 
 _FENCE = re.compile(r"^Edgewright-Fence: \d+/(\d+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Drift:
-    """What does not fit.
+    """A mismatch between repository and database.
 
     Args:
-        event: ID of the event that tells of it; the same for the same finding.
+        event: ID of its event; the same for the same finding.
         message: what happened, what is lost, and what to do.
         lost: secrets whose newest value is lost -> the commit that it was in.
         change: the newest change that the repository was written for; 0: none that the database does not know.
@@ -43,10 +43,10 @@ class Drift:
 
 
 async def note_drift(directory: ClusterDirectory, steps: ClusterSteps, git: GitServer, cluster: UUID) -> str | None:
-    """Records what only a copy that was put back explains, or that the last such finding is mended.
+    """Records a mismatch that only a put-back copy explains, or the end of the last one.
 
     Returns:
-        What the cluster has to be rendered again for; empty if an earlier finding has ended; None: nothing new.
+        Why the cluster must be rendered again; empty if an earlier finding has ended; None: nothing new.
 
     Raises:
         EdgewrightError: what the ports raise.
@@ -91,7 +91,7 @@ async def _compare(
 
 
 def _those_there(git: GitServer, cluster: UUID, lost: Mapping[StoredPlace, CommitId]) -> set[StoredPlace]:
-    """The secrets whose lost value has come back, with a newer copy of the repository."""
+    """Returns the secrets whose lost value came back with a newer copy of the repository."""
     head = git.head(cluster)
     there = {commit: head is not None and git.is_ancestor(cluster, commit, head) for commit in set(lost.values())}
     return {place for place, commit in lost.items() if there[commit]}
@@ -100,7 +100,7 @@ def _those_there(git: GitServer, cluster: UUID, lost: Mapping[StoredPlace, Commi
 def _find_drift(
     git: GitServer, row: ClusterRow, log: Sequence[CommitSummary], recorded: Sequence[RecordedCommit]
 ) -> tuple[Drift | None, bool]:
-    """What does not fit, and whether what is lost ends within what was compared."""
+    """Returns the mismatch, and whether the comparison covered everything that is lost."""
     head = git.head(row.uuid)
     known = {commit.commit for commit in log}
 
@@ -128,8 +128,8 @@ def _find_drift(
         drift = Drift(
             uuid5(row.uuid, f"git.drifted {log[0].commit} {newest_change}"),
             f"The repository was written for change {newest_change}, and the database knows only of {row.change}: an "
-            "earlier copy of the database was put back. What it wants is rendered again. Everything else that was "
-            "asked for since that copy is lost: docs/backup.md says what that means, and what to do.",
+            "earlier copy of the database was put back. The files are rendered again from this copy. All other "
+            "requests since that copy are lost: docs/backup.md says what that means, and what to do.",
             change=newest_change,
         )
         return drift, True
@@ -137,7 +137,7 @@ def _find_drift(
 
 
 def _newest_words(lost: Sequence[RecordedCommit], recorded: Sequence[RecordedCommit]) -> dict[StoredPlace, CommitId]:
-    """The secrets of which the newest value is lost: those that no commit has written or deleted since."""
+    """Returns the secrets whose newest value is lost, because no later commit wrote or deleted them."""
     newest: dict[StoredPlace, RecordedCommit] = {}
     for each in recorded:
         if each.secret is not None:
@@ -158,12 +158,12 @@ def _what_is_lost(commits: Sequence[CommitId], lost: Sequence[RecordedCommit], w
         )
         if those
     ]
-    known = f" Lost, as far as the timeline tells: {'; '.join(parts)}." if parts else ""
+    known = f" Lost, according to the timeline: {'; '.join(parts)}." if parts else ""
     number = "commit" if len(commits) == 1 else f"{len(commits)} commits:"
     return (
         f"The repository has lost {number} {_first([commit[:12] for commit in commits])}: an earlier copy of it was "
-        f"put back. The generated files are rendered again.{known} Restore a newer copy, or enter and push again "
-        "what is lost."
+        f"put back. The generated files are rendered again.{known} Restore a newer copy, or enter and push the "
+        "lost content again."
     )
 
 

@@ -48,7 +48,7 @@ class RepositoryActivities:
 
     @activity.defn(name="create_repository")
     async def create_repository(self, step: StepInput) -> StepResult:
-        """An empty repository, and the Git entry that names it."""
+        """Creates an empty repository, and the Git entry that names it."""
         archivals = await asyncio.to_thread(self._git.archivals, step.fence.cluster)
         row = await self._row(step.fence.cluster)
         await self._steps.check_fence(step.fence)
@@ -59,7 +59,7 @@ class RepositoryActivities:
 
     @activity.defn(name="populate_repository")
     async def populate_repository(self, step: StepInput) -> StepResult:
-        """Everything that is generated, in one commit; nothing if it is there."""
+        """Commits all generated files at once; does nothing if they are there."""
         row = await self._row(step.fence.cluster)
         collected = await self._render_inputs.collect(row)
 
@@ -78,13 +78,13 @@ class RepositoryActivities:
         )
         digest = collected.digest
         await self._steps.record_rendering(step.fence, digest, collected.sources, commit=commit)
-        return StepResult(commit=commit, rendered_digest=digest, note=f"The generated files are in {commit[:12]}.")
+        return StepResult(commit=commit, rendered_digest=digest, note=f"Generated files: commit {commit[:12]}.")
 
     @activity.defn(name="withdraw_secrets")
     async def withdraw_secrets(self, step: StepInput) -> StepResult:
-        """Takes away what only the old hardware could open, and lists it to be entered again.
+        """Removes secrets that only the old hardware could open, and lists them to be entered again.
 
-        What is sealed for the present certificate stays: it was entered for the new hardware already.
+        Values sealed with the present certificate stay, because they were entered for the new hardware.
         """
         for _ in range(CAS_ATTEMPTS):
             result = await self._withdraw(step)
@@ -93,7 +93,7 @@ class RepositoryActivities:
         raise lost_every_race()
 
     async def _withdraw(self, step: StepInput) -> StepResult | None:
-        """None: a commit of secrets came in between, and may have deleted what would be listed."""
+        """Returns None if a commit of secrets came in between, which may have deleted what would be listed."""
         row = await self._row(step.fence.cluster)
         head = await self._head_if_there(row.uuid)
         if head is None:
@@ -125,7 +125,7 @@ class RepositoryActivities:
         return StepResult(commit=commit, note=f"{len(taken)} secret values must be entered again." if stale else "")
 
     def _keys(self, repository: UUID, at: CommitId) -> set[SecretPlace]:
-        """What secrets there are: each value, and each Secret as a whole."""
+        """Returns all secrets: each value, and each Secret as a whole."""
         found: set[SecretPlace] = set()
         for path, secret in sealed_files(self._git.list(repository, SECRETS_FOLDER.rstrip("/"), at=at)):
             try:
@@ -136,7 +136,7 @@ class RepositoryActivities:
         return found
 
     def _keys_taken(self, repository: UUID, head: CommitId, stale: Changes) -> list[SecretPlace]:
-        """Each value that a change takes away; a file that cannot be read: all of it."""
+        """Returns each value that a change removes; for an unreadable file, the whole Secret."""
         taken: list[SecretPlace] = []
         for path, secret in sealed_files(stale):
             left = stale[path]
@@ -151,11 +151,11 @@ class RepositoryActivities:
 
     @activity.defn(name="remove_workloads")
     async def remove_workloads(self, step: StepInput) -> StepResult:
-        """A commit that removes the workloads and keeps what drives the edge; it brings the rights to purge if the
-        deletion asks for that."""
+        """Commits the removal of workloads, but keeps what drives the edge; also grants the rights to purge if the
+        deletion includes a purge."""
         row = await self._row(step.fence.cluster)
         if await self._head_if_there(row.uuid) is None:
-            return StepResult(note="There is no repository to remove anything from.")
+            return StepResult(note="There is no repository, so there is nothing to remove.")
 
         rights: Changes = {}
 
@@ -191,7 +191,7 @@ class RepositoryActivities:
 
     @activity.defn(name="raise_fence")
     async def raise_fence(self, message: RaiseFence) -> None:
-        """Refuses every commit that was begun before, of steps as of secrets; there may be no repository yet."""
+        """Refuses every earlier commit of steps or secrets; there may be no repository yet."""
         row = await self._directory.get(message.cluster)
         if row is None or row.closed:
             return
@@ -237,7 +237,7 @@ class RepositoryActivities:
         return await asyncio.to_thread(self._git.head, repository)
 
     async def _head_if_there(self, repository: UUID) -> CommitId | None:
-        """None also for a repository that does not exist: there is nothing to take away."""
+        """Returns None also for a repository that does not exist, which has nothing to remove."""
         if not await asyncio.to_thread(self._git.exists, repository):
             await asyncio.to_thread(demand_storage, self._git)
             return None
@@ -263,7 +263,7 @@ class SecretActivities:
 
     @activity.defn(name="commit_secrets")
     async def commit_secrets(self, message: CommitSecrets) -> CommitSecretsResult:
-        """Commits what is staged for a cluster, the oldest first, and says whether there is more."""
+        """Commits the staged secrets of a cluster, oldest first, and returns whether there are more."""
         made = await self._commits.commit(message.cluster)
         newest = made.newest
         if not made.requests and activity.info().attempt > 1:
@@ -272,7 +272,7 @@ class SecretActivities:
 
 
 def _only_sealed_for(fingerprint: str | None, document: bytes | None, path: str) -> bytes | None:
-    """A file of sealed secrets without the keys that another certificate sealed; None: nothing is left of it."""
+    """Removes keys that another certificate sealed from a file; returns None if nothing is left of it."""
     if document is None or fingerprint is None:
         return None
     try:

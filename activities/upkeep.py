@@ -208,7 +208,7 @@ class UpkeepActivities:
             try:
                 stale = await asyncio.to_thread(stale_secrets, self._git, cluster, row.certificate.fingerprint)
                 begun = await self._resealings.begin(
-                    cluster, row.generation, stale, actor="centre", reason="The key before is over 90 days old."
+                    cluster, row.generation, stale, actor="centre", reason="The previous key is over 90 days old."
                 )
             except EdgewrightError as trouble:
                 log.warning("resealing_not_started", cluster=str(cluster), code=trouble.code)

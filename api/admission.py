@@ -58,7 +58,7 @@ class AdmissionRoom:
 
 
 async def admission_room_of(request: Request) -> AdmissionRoom:
-    """That of the application that serves this request. Not a plain function: those run in threads."""
+    """Returns that of this request's application. Async, because FastAPI runs plain functions in threads."""
     room: AdmissionRoom = request.app.state.admission_room
     return room
 

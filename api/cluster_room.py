@@ -38,7 +38,7 @@ class ClusterRoom:
 
 
 async def cluster_room_of(request: Request) -> ClusterRoom:
-    """That of the application that serves this request. Not a plain function: those run in threads."""
+    """Returns that of this request's application. Async, because FastAPI runs plain functions in threads."""
     room: ClusterRoom = request.app.state.cluster_room
     return room
 

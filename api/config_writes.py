@@ -76,7 +76,7 @@ class StoreRoom:
 
 
 async def store_room_of(request: Request) -> StoreRoom:
-    """That of the application that serves this request. Not a plain function: those run in threads."""
+    """Returns that of this request's application. Async, because FastAPI runs plain functions in threads."""
     room: StoreRoom = request.app.state.store_room
     return room
 

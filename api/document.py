@@ -90,21 +90,21 @@ NOTIFICATION_SUMMARIES = {
     NotificationType.UNAVAILABLE: "The lease of an edge has expired",
     NotificationType.RECOVERED: "An edge calls again",
     NotificationType.BLOCKED: "A person has to act",
-    NotificationType.CERTIFICATE_CHANGED: "Another sealing certificate is in use",
+    NotificationType.CERTIFICATE_CHANGED: "A different sealing certificate is in use",
     NotificationType.DELETED: "A deletion has finished",
 }
 """Summaries of the document's ``webhooks``: what receivers of notifications get."""
 _NOTIFICATION_DESCRIPTION = "Signed as Standard Webhooks specifies it. docs/webhook.md has an example of each."
 _NOTIFICATION_HEADERS = {
-    "webhook-id": "ID of the event; the same when it is sent again.",
+    "webhook-id": "ID of the event; the same for every retry.",
     "webhook-timestamp": "When it is sent, in seconds since 1970.",
     "webhook-signature": "`v1,` and the HMAC-SHA-256 in base64.",
 }
 _MAY_HAVE_ENDED = re.compile(r"/v1/cluster/\{uuid\}(?!/(timeline|bootstrap)$)|/uuid/\{uuid\}/")
 _CHANGES_OF_ENTRIES = re.compile(r"(PUT|PATCH|DELETE) /v[12]/app/\{app\}/object/\{object_uuid\}")
-_ENDED = "The cluster was deleted: `ended_at` says when, `timeline` where to read what happened to it."
-_UNKNOWN = "There is no such cluster, or not the part of it that is named; `code` says which."
-_UNFIT = "The body is not what this takes; `where` names the field, `hint` says what to send."
+_ENDED = "The cluster was deleted; `ended_at` says when, and `timeline` is the path of its timeline."
+_UNKNOWN = "There is no such cluster, or no such part of it; `code` says which."
+_UNFIT = "The body is not valid; `where` names the field, and `hint` says what to send."
 _OTHER = "Any other refusal or failure, as a problem document."
 _ANY_CALLER = {auth.identify, edge_sessions.identify_for_store, git_callers.identify_for_git}
 _OPERATOR: list[dict[str, list[str]]] = [{"operatorBearer": []}, {"operatorBasic": []}]

@@ -14,7 +14,7 @@ REQUEST_HEADERS = {
 REQUEST_ID = {"description": "Names this request in the log of the gateway.", "schema": TEXT}
 ANSWER_HEADERS = {
     "ETag": "The revision of the entry.",
-    "Location": "The path of what was made.",
+    "Location": "The path of what was created.",
     "Edgewright-Commit": "The commit that has it.",
     "Edgewright-Warning": "What prevents the change from arriving on the edge.",
     "Edgewright-Status-Digest": "Of the status as it was taken, for the next heartbeat.",

@@ -30,7 +30,7 @@ class SecretRoom:
 
 
 async def secret_room_of(request: Request) -> SecretRoom:
-    """That of the application that serves this request. Not a plain function: those run in threads."""
+    """Returns that of this request's application. Async, because FastAPI runs plain functions in threads."""
     room: SecretRoom = request.app.state.secret_room
     return room
 

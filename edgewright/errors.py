@@ -1,14 +1,15 @@
-"""Every error that crosses a boundary, and what its reader can do about it.
+"""All errors that cross a boundary, grouped by what their reader can do.
 
-The tree has three branches, and the branch is the answer to "what now?":
+The tree has three branches:
 
-- ``Refused``: the request is wrong. The caller changes it. Never retried.
-- ``Stalled``: the request is right, the world is not. A human changes something. Never retried by the server.
-- ``Waiting``: it will work later. Retried, at the earliest after ``retry_after`` seconds.
+- ``Refused``: the request is wrong, and the caller has to change it. Never retried.
+- ``Stalled``: the request is right, but something else is wrong, and a person has to change it. The server never
+  retries.
+- ``Waiting``: the request will work later. Retried after ``retry_after`` seconds at the earliest.
 
-``code`` is stable and part of the API. ``detail`` is a sentence and ``hint`` says what to do next; neither
-ever holds a secret. The branch is mapped once onto problem documents (``api/problems.py``) and once onto
-Temporal (``activities/interceptors.py``).
+``code`` is stable and part of the API. ``detail`` is a sentence, and ``hint`` says what to do next; neither
+ever contains a secret. The branches are mapped to problem documents in ``api/problems.py``, and to Temporal in
+``activities/interceptors.py``.
 """
 
 
@@ -18,8 +19,8 @@ class EdgewrightError(Exception):
     Args:
         detail: one sentence for a person; free of secrets.
         code: stable identifier, ``snake_case``; defaults to the class's own.
-        hint: what to do next, when that helps.
-        where: the file, path or field that is meant, when there is one.
+        hint: what to do next, if that helps.
+        where: the file, path or field concerned, if there is one.
     """
 
     code = "error"
@@ -50,25 +51,25 @@ class Unauthenticated(Refused):
 
 
 class Forbidden(Refused):
-    """Known, but not allowed."""
+    """The caller is known, but not allowed to do this."""
 
     code = "forbidden"
     status = 403
 
 
 class NotFound(Refused):
-    """There is no such thing."""
+    """Something that the request names does not exist."""
 
     code = "not_found"
     status = 404
 
 
 class Gone(NotFound):
-    """There was such a thing, and it has ended for good.
+    """Something that the request names existed, but has ended for good.
 
     Args:
-        ended_at: when, ISO 8601.
-        timeline: path at the gateway of what happened to it.
+        ended_at: when it ended, ISO 8601.
+        timeline: path of its timeline on the gateway.
     """
 
     code = "gone"
@@ -83,7 +84,7 @@ class Gone(NotFound):
 
 
 class Conflict(Refused):
-    """The request makes no sense in the present state."""
+    """The request does not fit the present state."""
 
     code = "conflict"
     status = 409
@@ -97,34 +98,34 @@ class PreconditionFailed(Refused):
 
 
 class TooLarge(Refused):
-    """More bytes than the limit that ``detail`` names."""
+    """The request has more bytes than the limit in ``detail``."""
 
     code = "too_large"
     status = 413
 
 
 class Invalid(Refused):
-    """Syntactically fine, but not a value that can be accepted; ``where`` names the field."""
+    """The syntax is correct, but a value is not acceptable; ``where`` names the field."""
 
     code = "invalid"
     status = 422
 
 
 class Stalled(EdgewrightError):
-    """Trying again cannot help until a person changes something; shown as the condition *Blocked*."""
+    """Retrying cannot help until a person changes something; shown as the condition *Blocked*."""
 
     code = "stalled"
     status = 409
 
 
 class Superseded(Stalled):
-    """A fence refused the effect: the cluster has moved on, and this attempt must change nothing."""
+    """A fence refused the effect: a newer wish is in force, and this attempt must change nothing."""
 
     code = "superseded"
 
 
 class Waiting(EdgewrightError):
-    """It will work later.
+    """The request will work later.
 
     Args:
         retry_after: seconds after which another attempt makes sense.
@@ -147,13 +148,13 @@ class Waiting(EdgewrightError):
 
 
 class Busy(Waiting):
-    """All callers together ask for more than there is room for."""
+    """All callers together ask for more than the server can handle."""
 
     code = "busy"
 
 
 class TooMany(Waiting):
-    """One caller asks for more than its share; the others do not notice."""
+    """One caller asks for more than its share; other callers are not affected."""
 
     code = "too_many_requests"
     status = 429

@@ -53,7 +53,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="EDGEWRIGHT_", frozen=True, extra="ignore", env_ignore_empty=True)
 
     home: Path = Field(default_factory=lambda: user_data_path("edgewright"))
-    """Folder that holds everything `edgewright up` makes."""
+    """Folder for everything that `edgewright up` creates."""
     bind: str = "127.0.0.1"
     """Address that the gateway listens on."""
     gateway_port: int = Field(default=8484, ge=0, le=65535)
@@ -67,7 +67,7 @@ class Settings(BaseSettings):
     worker_metrics_port: int | None = Field(default=None, ge=1, le=65535)
     """Port on which the worker serves /metrics; default: none, and a free one for `edgewright up`."""
     metrics_bind: str = "127.0.0.1"
-    """Address of both metrics ports. Whoever reaches it can read the metrics without a token."""
+    """Address of both metrics ports. Anyone who can reach it can read the metrics without a token."""
     otlp_endpoint: str | None = Field(
         default=None, validation_alias=AliasChoices("EDGEWRIGHT_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
     )
@@ -79,9 +79,9 @@ class Settings(BaseSettings):
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()
     """Addresses and networks of the proxies whose X-Forwarded-For to trust, separated by commas; default: none."""
     external_url: str | None = None
-    """URL under which people and edges reach the gateway; default: its loopback address."""
+    """URL at which people and edges reach the gateway; default: its loopback address."""
     allow_plain_http: bool = False
-    """Accepts plain http to another machine, so that tokens travel in clear; refused unless set to 1."""
+    """Allows plain http to other machines, which sends tokens in clear; refused unless set to 1."""
     tls_cert: Path | None = None
     """PEM file with the gateway's certificate and its chain; without one the gateway speaks plain http."""
     tls_key: Path | None = None
@@ -91,7 +91,7 @@ class Settings(BaseSettings):
     next_external_url: str | None = None
     """URL that edges move to; each edge moves once it has proven that it reaches the gateway there."""
     next_ca_bundle: Path | None = None
-    """PEM file with which edges verify the gateway after that move."""
+    """PEM file that edges use to verify the gateway after that move."""
     registry_mirror: str | None = None
     """host[:port][/folder] of a registry with the images of Flux and sealed-secrets; default: upstream's."""
     sealing_chart: str = "https://bitnami.github.io/sealed-secrets"
@@ -125,7 +125,7 @@ class Settings(BaseSettings):
     sweep_seconds: float = Field(default=30.0, gt=0)
     """Interval of the sweep, in seconds."""
     ready_file: Path | None = None
-    """File that the worker creates once it polls."""
+    """File that the worker creates once it is ready for work."""
     activity_slots: int = Field(default=16, ge=1)
     """How many activities of one task queue a worker runs at once."""
     log_level: str = Field(
@@ -133,7 +133,7 @@ class Settings(BaseSettings):
         validation_alias=AliasChoices("EDGEWRIGHT_LOG_LEVEL"),
         pattern="^(DEBUG|INFO|WARNING|ERROR)$",
     )
-    """Least severity of what is logged: DEBUG, INFO, WARNING or ERROR."""
+    """Lowest severity to log: DEBUG, INFO, WARNING or ERROR."""
 
     @field_validator("external_url", "next_external_url", "temporal_ui_url")
     @classmethod
@@ -220,7 +220,7 @@ class Settings(BaseSettings):
 
     @property
     def credential_age(self) -> timedelta | None:
-        """The age at which a credential is to be replaced; None: at none."""
+        """The age at which a credential is to be replaced; None: never."""
         return timedelta(days=self.credential_days) if self.credential_days else None
 
     @property
@@ -247,7 +247,7 @@ class Settings(BaseSettings):
         return f"{scheme}://127.0.0.1:{self.gateway_port}"
 
     def read_door(self) -> Door | None:
-        """Where edges are to reach the gateways, with the PEM file read; None: no URL was set, so wherever they do.
+        """Returns where edges should reach the gateways, with the content of the PEM file; None: no URL was set.
 
         Raises:
             OSError, UnicodeDecodeError: the PEM file cannot be read.

@@ -1,1 +1,1 @@
-"""Orchestration only: the workflow of a cluster, the sweep, and their policies."""
+"""Orchestration only: the workflows of clusters, the sweep and notifications, and their policies."""

@@ -1,7 +1,7 @@
-"""A workflow hands the cause of its newest message on to the activities that it starts.
+"""A workflow passes the cause of its newest message on to the activities that it starts.
 
-Not the cause of its start: a workflow lives for years, and a trace that holds all of them is of no use. The header
-is never read here, so nothing that the workflow does can depend on it, and histories without one replay as they are.
+It does not pass on the cause of its start: a workflow lives for years, and a trace of all that time is of no use. The
+header is never read here, so the workflow cannot depend on it, and histories without one replay unchanged.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ class WorkflowCauseInterceptor(Interceptor):
 
 
 class _Newest:
-    """The header of the newest message that had one. The sweep's nudges have none, and end no request's trace."""
+    """The header of the newest message that had one. The sweep's nudges have none, so they do not end a trace."""
 
     def __init__(self) -> None:
         self._header: Mapping[str, Payload] = {}
@@ -45,7 +45,7 @@ class _Newest:
             self._header, self._came_at = {HEADER_CAUSE: headers[HEADER_CAUSE]}, workflow.now()
 
     def header(self) -> Mapping[str, Payload]:
-        """What an activity is told that starts now."""
+        """Returns the header for an activity that starts now."""
         fresh = self._came_at is not None and workflow.now() - self._came_at <= policies.LONGEST_EFFECT
         return self._header if fresh else {}
 

@@ -1,7 +1,7 @@
-"""The loop of a cluster's workflow: the one place that changes anything.
+"""The loop of a cluster's workflow: the only place that changes anything.
 
-It reads what is wanted, compares it with what is done, and runs the step that is due. Two lanes run beside each
-other, steps and secrets, so that neither holds up the other.
+It reads what is wanted, compares it with what is done, and runs the step that is due. Steps and secrets have separate
+lanes that run side by side, so that neither holds up the other.
 """
 
 import asyncio
@@ -63,19 +63,19 @@ class ClusterLoop:
     # --- what messages ask ------------------------------------------------------------------------------
 
     def wake(self) -> None:
-        """Looks again: what is wanted may have changed."""
+        """Makes the loop look again, because what is wanted may have changed."""
         self._woken = True
 
     def nudge(self) -> None:
-        """Looks again, at once even while it waits for the database."""
+        """Makes the loop look again at once, even while it waits for the database."""
         self._woken = True
         self._nudges += 1
 
     async def applied(self, number: int) -> Projection:
-        """Waits until a verb has been applied, and shows what came of it.
+        """Waits until a verb has been applied, and returns the resulting projection.
 
         Raises:
-            ApplicationError: type ``not_applied_yet``; it stays in the queue.
+            ApplicationError: type ``not_applied_yet``; the verb stays in the queue.
         """
         try:
             await workflow.wait_condition(
@@ -91,7 +91,7 @@ class ClusterLoop:
         return self.status()
 
     def status(self) -> Projection:
-        """What there is to publish now."""
+        """Returns the present projection."""
         if self._wanted is not None:
             return self._project(self._wanted)
         return self._publication.projection or nothing_yet()
@@ -104,7 +104,7 @@ class ClusterLoop:
     # --- the loop --------------------------------------------------------------------------------------
 
     async def run(self) -> None:
-        """Until the cluster is deleted, or the run continues as new."""
+        """Runs until the cluster is deleted, or the run continues as new."""
         secrets = asyncio.create_task(self.secrets.run())
         failures = 0
         while not self._ready_to_continue_as_new():
@@ -122,7 +122,7 @@ class ClusterLoop:
         self._continue_as_new()
 
     async def _wait_for_the_database(self, failures: int) -> None:
-        """Longer each time, unless somebody says that something has changed: then it is there again, for them."""
+        """Waits longer each time, unless a message arrives: whoever sent it could reach the database."""
         heard = (self._nudges, self.verbs.seen)
         with suppress(TimeoutError):
             await workflow.wait_condition(
@@ -132,12 +132,12 @@ class ClusterLoop:
             )
 
     def _must_look(self) -> bool:
-        """Whether the last reading may be out of date. It is not when only work of ours has ended."""
+        """Whether the last reading may be out of date. Work that ended in this run does not make it so."""
         work_ended = self.steps.ended or self.secrets.progressed
         return self._woken or self.verbs.pending or not work_ended
 
     async def _look(self) -> bool:
-        """Applies what was asked for and reads what is wanted; False while the database is out of reach."""
+        """Applies waiting verbs and reads what is wanted; False while the database is unavailable."""
         self._woken = False
         try:
             await self.verbs.apply(self.steps, self._publication)
@@ -169,7 +169,7 @@ class ClusterLoop:
         return True
 
     async def _read(self) -> Reading:
-        """One reading. Whoever wants something meanwhile does not wait for the first one."""
+        """Takes one reading. New messages do not have to wait for the first one."""
         if self._first_reading.begins():
             if (reading := await self._first_reading.read(self._wanted_meanwhile)) is not None:
                 return reading
@@ -181,14 +181,14 @@ class ClusterLoop:
         return self._woken or self.verbs.pending or not self.secrets.idle
 
     def _restore_from(self, projection: Projection) -> None:
-        """Goes on from the last projection: the workflow that published it is lost, and this one knows less."""
+        """Continues from the last projection: the workflow that published it is lost, and this one knows less."""
         verbs, secrets = self.verbs, self.secrets
         told = self._publication.without_phases()
         self._restore(ClusterState(projection=projection, done=projection.done, events=told, runs=self._runs))
         self.verbs, self.secrets = verbs, secrets
 
     async def _drive(self) -> bool:
-        """Runs what is due and publishes what came of it. False: the database is out of reach."""
+        """Runs what is due and publishes the result. False: the database is unavailable."""
         wanted = self._wanted
         if wanted is None:
             return True
@@ -207,7 +207,7 @@ class ClusterLoop:
         return published
 
     def _may_wait_to_publish(self, projection: Projection) -> bool:
-        """Whether nothing is worth telling. An edge that fell silent while a step runs is."""
+        """Whether nothing is worth publishing yet. An edge that fell silent while a step runs is worth it."""
         before = self._publication.projection
         return self.steps.has_just_begun and (before is None or before.face == projection.face)
 
@@ -241,7 +241,7 @@ class ClusterLoop:
         return full and not self.steps.running
 
     async def _let_nobody_in(self, secrets: "asyncio.Task[None]") -> None:
-        """The end of a run: refuses new messages, answers those inside, and sends who still waits to the next run."""
+        """Ends a run: refuses new messages, answers those inside, and sends waiting callers to the next run."""
         self.draining = True
         self.secrets.hurry()
         await workflow.sleep(policies.DRAIN, summary="messages on their way")
@@ -259,7 +259,7 @@ class ClusterLoop:
         secrets.cancel()
 
     def _continue_as_new(self) -> None:
-        """Carries everything over."""
+        """Continues as new with the whole state."""
         self.steps.newest_commit = self.secrets.newest_commit or self.steps.newest_commit
         self.verbs.tell_of_dropped(self._publication)
         carried = projected_again(self._publication.projection, self.steps)

@@ -1,4 +1,4 @@
-"""Reads what a failed activity says of itself."""
+"""Reads the reason for an activity's failure."""
 
 from temporalio.exceptions import ActivityError, ApplicationError, CancelledError
 from temporalio.exceptions import TimeoutError as ActivityTimeoutError
@@ -7,11 +7,11 @@ from edgewright.messages.steps import StepFailure
 
 SUPERSEDED = "superseded"
 UNEXPECTED = "unexpected"
-"""A bug, or something that the code has no words for; it was tried a few times."""
+"""A bug, or an unexpected failure, after a few tries."""
 
 
 def failure_of(error: ActivityError) -> StepFailure:
-    """The reason of an activity's failure; a time-out or a lost worker is one that passes."""
+    """Returns why an activity failed; a time-out or a lost worker counts as temporary."""
     cause = error.cause
     if isinstance(cause, ApplicationError):
         for detail in cause.details:
@@ -28,5 +28,5 @@ def failure_of(error: ActivityError) -> StepFailure:
 
 
 def superseded(error: ActivityError) -> bool:
-    """Whether a fence refused it: the row has moved on and is to be read again."""
+    """Whether a fence refused the activity, so that the row must be read again."""
     return failure_of(error).code == SUPERSEDED

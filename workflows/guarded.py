@@ -1,8 +1,7 @@
 """Keeps a bug in a message handler from wedging a cluster.
 
-A plain exception in an update handler makes Temporal retry the workflow task for ever, and no message gets
-through any more; in a signal handler it does the same. Guarded updates fail for their caller alone; guarded
-signals are dropped and counted.
+A plain exception in an update or signal handler makes Temporal retry the workflow task for ever, so that no message
+gets through any more. Guarded updates fail for their caller only; guarded signals are logged and dropped.
 """
 
 from collections.abc import Callable, Coroutine
@@ -39,7 +38,7 @@ def guarded_update(handler: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, 
 
 
 def guarded_signal(handler: Callable[P, None]) -> Callable[P, None]:
-    """Logs an unexpected exception of a signal handler and goes on without that signal."""
+    """Logs an unexpected exception of a signal handler, and drops that signal."""
 
     @wraps(handler)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> None:

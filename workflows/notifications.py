@@ -1,4 +1,4 @@
-"""Delivers notifications while any wait. The database knows which; this only says when to try again."""
+"""Delivers waiting notifications. The database knows which ones; the workflow only decides when to try again."""
 
 from contextlib import suppress
 
@@ -15,7 +15,7 @@ from workflows.guarded import guarded_signal
 
 @workflow.defn(name=names.NOTIFICATIONS_TYPE)
 class NotificationsWorkflow:
-    """One for the whole installation. The sweep starts it, and starts it again if it was lost."""
+    """Delivers the notifications of the whole installation. The sweep starts it, and restarts a lost one."""
 
     @workflow.init
     def __init__(self, start: NotificationsInput) -> None:
@@ -23,10 +23,10 @@ class NotificationsWorkflow:
         self._woken = False
         self._problem = ""
 
-    @workflow.signal(name=names.SIGNAL_RECONCILE, description="There is more to tell: try now.")
+    @workflow.signal(name=names.SIGNAL_RECONCILE, description="New notifications are waiting: try now.")
     @guarded_signal
     def reconcile(self, signal: ReconcileSignal | None = None) -> None:
-        """There is more to tell. What rests after a failed try rests on."""
+        """New notifications are waiting. Those that pause after a failed try keep pausing."""
         self._woken = True
 
     @workflow.run
@@ -44,7 +44,7 @@ class NotificationsWorkflow:
         workflow.continue_as_new(NotificationsInput(failures=self._failures))
 
     async def _round(self) -> float | None:
-        """Sends what is due. Seconds until the next round; None: nothing waits."""
+        """Sends what is due. Returns the seconds until the next round; None: nothing waits."""
         try:
             sent: NotificationRound = await workflow.execute_activity(
                 "send_notifications", result_type=NotificationRound, **policies.SEND_NOTIFICATIONS
@@ -67,10 +67,10 @@ class NotificationsWorkflow:
         return pause
 
     def _tell(self, pause: float | None) -> None:
-        """Says in the Web UI what goes on; ``pause``: seconds until the next round, None: there is none."""
-        said = "Nothing waits that may be sent." if pause is None else "More is being sent."
+        """Shows the state in the Web UI. ``pause``: seconds until the next round; None: there is none."""
+        said = "No notifications to send." if pause is None else "Sending notifications."
         if pause:
-            said = f"{self._problem} Tried again in {pause:.0f} s.".strip()
+            said = f"{self._problem} Next try in {pause:.0f} s.".strip()
         workflow.set_current_details(said)
 
     def _full(self) -> bool:

@@ -8,14 +8,14 @@ from edgewright.domain.projection import Done, PlanKind
 from workflows.step_lane import StepLane
 
 EARLY_MOVE = "withdraw secrets after an early move"
-"""Patch. Runs that began before it take no secrets away when hardware was given up before it was commissioned."""
+"""Patch. Earlier runs do not remove secrets if hardware was given up before it was commissioned."""
 
 
 class Plans:
-    """What is done, and the plan for what is not.
+    """What is done, and the plan for the rest.
 
     Args:
-        chained: whether a plan without steps follows one that is done without a new reading.
+        chained: whether a plan without steps may follow a finished one without a new reading.
     """
 
     def __init__(self, steps: StepLane, done: Done, *, chained: bool) -> None:
@@ -24,19 +24,19 @@ class Plans:
         self._chained = chained
 
     def take(self, wanted: Wanted) -> Plan:
-        """Goes over to the plan that what is wanted asks for now."""
+        """Switches to the plan for what is wanted now."""
         plan = self._plan(wanted)
         self._steps.take(plan)
         return plan
 
     def advance(self, plan: Plan, wanted: Wanted, *, read_again: bool) -> tuple[Wanted, bool]:
-        """Runs what is due of a plan, and notes when it is done.
+        """Runs the due steps of a plan, and records when it is done.
 
         Args:
-            read_again: whether what is wanted is to be read again before more than one thing is done.
+            read_again: whether to read again after one step.
 
         Returns:
-            What is wanted, closed if the cluster is deleted now; and whether it is to be read again.
+            What is wanted, closed if the cluster is deleted now; and whether to read it again.
         """
         while self._steps.advance(plan, wanted):
             if next_step(plan, self._steps.records.finished()) is None and plan.steps:
@@ -60,8 +60,8 @@ class Plans:
         self._steps.drop()
 
     def _plan(self, wanted: Wanted) -> Plan:
-        """Secrets may be there as well from hardware given up before its commissioning was known to be done: the
-        workflow that knew is lost, or the cluster was moved so early."""
+        """Plans for secrets of earlier hardware even if its commissioning is not known to be done: the workflow that
+        knew may be lost, or the cluster was moved that early."""
         done = self.done
         if wanted.generation > 1 and not done.generation and workflow.patched(EARLY_MOVE):
             done = done.model_copy(update={"generation": wanted.generation - 1})

@@ -1,4 +1,4 @@
-"""Every time limit and retry of the workflows, with its reason. Nothing else in ``workflows/`` holds a number."""
+"""All time limits and retries of the workflows, with their reasons. No other module in ``workflows/`` has numbers."""
 
 from datetime import timedelta
 from typing import TypedDict, assert_never
@@ -10,7 +10,7 @@ from edgewright.domain.cluster import StepName
 from edgewright.messages.names import BULK_QUEUE, CLUSTERS_QUEUE, NOTIFICATIONS_QUEUE
 
 HEARTBEAT_TIMEOUT = timedelta(seconds=4)
-"""How soon the death of a worker is noticed; an activity beats each second (activities/interceptors.py)."""
+"""How soon a worker's death is noticed; an activity sends a heartbeat each second (activities/interceptors.py)."""
 
 
 class ActivityPolicy(TypedDict):
@@ -25,7 +25,7 @@ class ActivityPolicy(TypedDict):
 
 
 def _policy(queue: str, *, attempt: float, total: float, attempts: int) -> ActivityPolicy:
-    """``attempt`` and ``total`` in seconds. Quick retries only: beyond them the loop waits, and says so."""
+    """``attempt`` and ``total`` are in seconds. Only for quick retries: after that, the loop waits and says so."""
     return ActivityPolicy(
         task_queue=queue,
         start_to_close_timeout=timedelta(seconds=attempt),
@@ -49,17 +49,17 @@ COMMIT_SECRETS = _policy(CLUSTERS_QUEUE, attempt=15, total=45, attempts=3)
 """Shorter than the 20 s of a caller, so that a second worker can still answer one of them."""
 
 STEP = _policy(BULK_QUEUE, attempt=30, total=1800, attempts=3)
-"""``total`` is long because a thousand clusters may stand in the bulk queue."""
+"""``total`` is long because a thousand clusters may wait in the bulk queue."""
 TOGETHER = _policy(BULK_QUEUE, attempt=30, total=1800, attempts=1)
 """Several steps in one go: what is not done then is tried step by step, where it shows. Not shorter: when twenty are
 commissioned at once on a busy machine each takes seconds, and whoever is cut off begins anew and adds to the load."""
 DELETION_STEP = _policy(CLUSTERS_QUEUE, attempt=30, total=300, attempts=3)
-"""Credentials die now, not after the queue."""
+"""Credentials are revoked now, ahead of the queue."""
 
 
 def step_policy(step: StepName) -> ActivityPolicy:
-    """The policy of a step's activity. A step that nobody has sorted is an error of types, not a long wait in the
-    bulk queue."""
+    """Returns the policy of a step's activity. A step without a policy is a type error, rather than a long wait in
+    the bulk queue."""
     match step:
         case (
             StepName.WITHDRAW_SECRETS
@@ -90,7 +90,7 @@ def step_policy(step: StepName) -> ActivityPolicy:
 
 
 LONG_ATTEMPT = timedelta(seconds=10)
-"""An attempt that runs for longer is shown with the moment at which it began."""
+"""If an attempt runs for longer, its start time is shown."""
 
 FIRST_BACKOFF = timedelta(seconds=1)
 LONGEST_BACKOFF = timedelta(minutes=5)
@@ -102,27 +102,27 @@ def backoff(attempts: int) -> timedelta:
 
 
 SECRET_CALLERS = 4
-"""Fewer than the 10 updates that Temporal lets run at once: the verbs that unstick are never locked out."""
+"""Fewer than the 10 updates that Temporal allows at once, so that callers cannot lock out retry and skip."""
 SECRET_WAIT = timedelta(seconds=20)
 """How long an update waits for its commit."""
 SECRET_PAUSE = timedelta(seconds=5)
-"""How long a failed commit rests even though somebody waits: each caller sees a few attempts."""
+"""Pause after a failed commit while somebody waits: each caller sees a few attempts."""
 TELL_OF_COMMITS = timedelta(milliseconds=250)
-"""How long the newest commit of secrets waits to be published: a caller has its answer, and others may follow."""
+"""How long the newest commit of secrets waits to be published: its caller has the answer, and others may follow."""
 VERB_WAIT = timedelta(seconds=10)
 """How long an operator's verb waits for the loop to apply it."""
 DRAIN = timedelta(milliseconds=50)
-"""Before continue-as-new: time for messages on their way to arrive and be refused (and sent again)."""
+"""Before continue-as-new: time for messages in transit to arrive and be refused (and sent again)."""
 HANDOVER = timedelta(seconds=2)
-"""How long a run that continues as new waits for a commit under way. Whoever waits for it asks the next run then, and
-verbs, which are refused meanwhile, are not held up."""
+"""How long a run waits for a commit under way before it continues as new. After that, callers ask the next run, and
+verbs, which are refused meanwhile, are not held up for long."""
 LONGEST_DRAIN = timedelta(seconds=30)
 """How long the end of a run waits for handlers that have something to answer."""
 HISTORY_LIMIT = 1000
 """Events after which a run continues as new: a cold replay stays far below Temporal's 2 s deadlock limit."""
 
 LONGEST_EFFECT = timedelta(minutes=10)
-"""How long after a message activities are still told to its request and trace: later, something else has happened."""
+"""How long after a message its activities still belong to its request and trace; later ones have other causes."""
 
 SWEEP_STEP = _policy(BULK_QUEUE, attempt=120, total=300, attempts=2)
 

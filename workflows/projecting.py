@@ -1,4 +1,4 @@
-"""What a cluster's workflow shows, put together from a reading and from its lanes."""
+"""Builds the projection of a cluster from a reading and from the lanes of its workflow."""
 
 from temporalio import workflow
 
@@ -11,17 +11,17 @@ from workflows.step_lane import StepLane
 
 
 def nothing_yet() -> Projection:
-    """What a cluster's workflow knows before its first reading."""
+    """Returns the projection of a cluster before its workflow's first reading."""
     return Projection(sequence=0, phase=Phase.COMMISSIONING, ready=False, waiting_for="the first reading")
 
 
 def project(
     wanted: Wanted, done: Done, steps: StepLane, secrets: SecretLane, before: Projection | None
 ) -> Projection:
-    """The cluster as it is now.
+    """Returns the present projection of the cluster.
 
     Args:
-        before: what was published last; the new one bears its number until it is published itself.
+        before: the last published projection; the new one keeps its number until it is published.
     """
     commissioned = wanted.desired is Desired.PRESENT and (done.generation, done.commissioning) == (
         wanted.generation,
@@ -59,7 +59,7 @@ def project(
 
 
 def projected_again(before: Projection | None, steps: StepLane) -> Projection | None:
-    """The last projection with what the lanes have done since; None before the first one."""
+    """Returns the last projection, updated with the lanes' work since; None before the first one."""
     lanes = {
         "plan": steps.records.plan,
         "steps": steps.records.in_order,

@@ -1,4 +1,4 @@
-"""What a cluster's workflow shows: its projection in the database, its events, and its face in the Web UI."""
+"""Publishes the state of a cluster's workflow: its projection in the database, its events, and the Web UI."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -17,7 +17,7 @@ from workflows import policies
 from workflows.failures import superseded
 
 PORTIONS = "events in portions"
-"""Patch. Runs that began before it tell what does not fit into one publication with the next one."""
+"""Patch. Earlier runs keep events that do not fit into one publication for the next one."""
 NAME = SearchAttributeKey.for_keyword(names.ATTRIBUTE_NAME)
 PHASE = SearchAttributeKey.for_keyword(names.ATTRIBUTE_PHASE)
 READY = SearchAttributeKey.for_bool(names.ATTRIBUTE_READY)
@@ -26,7 +26,7 @@ LABELS = SearchAttributeKey.for_keyword_list(names.ATTRIBUTE_LABELS)
 REVISION = SearchAttributeKey.for_keyword(names.ATTRIBUTE_REVISION)
 
 ALWAYS_SHOWN = frozenset({ConditionType.AVAILABLE, ConditionType.SYNCED})
-"""Conditions that are news even if unknown: the edge is silent, or has not said what it has applied."""
+"""Conditions to show even if unknown: then the edge is silent, or has not reported what it applied."""
 
 
 class Publication:
@@ -68,15 +68,15 @@ class Publication:
         )
 
     def overtaken(self, wanted: Wanted) -> bool:
-        """Whether the database holds a newer projection than was ever sent from here: Temporal was restored from an
-        older copy, or this run was reset, and what it remembers is out of date."""
+        """Whether the database holds a newer projection than this run ever sent: an older copy of Temporal was put
+        back, or this run was reset, so its memory is out of date."""
         return wanted.projected_sequence > self.attempted
 
     async def publish(self, projection: Projection, wanted: Wanted) -> bool:
-        """Publishes if something differs. False: the database is out of reach, or knows better (``overtaken`` tells
-        then); everything is kept for later.
+        """Publishes if something differs. False: the database is unavailable, or has a newer projection (then
+        ``overtaken`` is true); everything is kept for later.
 
-        ``projection.sequence`` is set here.
+        Sets ``projection.sequence``.
         """
         self._note_phase(projection)
         before = self.projection
@@ -111,12 +111,12 @@ class Publication:
         return True
 
     def reread(self, wanted: Wanted) -> Wanted:
-        """What a reading would say now of what was published since."""
+        """Returns what a new reading would say about publications since."""
         number = self.projection.sequence if self.projection else 0
         return wanted.model_copy(update={"projected_sequence": max(number, wanted.projected_sequence)})
 
     def without_phases(self) -> tuple[NewEvent, ...]:
-        """The events that are still to be told, for who goes on from another projection than this one."""
+        """Returns unpublished events for a caller that continues from another projection."""
         return tuple(event for event in self.events if event.kind != EventKind.PHASE_CHANGED)
 
     def _note_phase(self, projection: Projection) -> None:
@@ -127,13 +127,13 @@ class Publication:
         self.tell(EventKind.PHASE_CHANGED, f"Now {projection.phase}{came_from}.", phase=projection.phase.value)
 
     def _phase_told(self) -> str:
-        """The phase that was told last, whether or not it could be published."""
+        """Returns the phase of the last event, whether or not it could be published."""
         waiting = [str(event.detail["phase"]) for event in self.events if event.kind == EventKind.PHASE_CHANGED]
         published = self.projection.phase.value if self.projection else ""
         return waiting[-1] if waiting else published
 
     def show(self, projection: Projection, wanted: Wanted) -> None:
-        """Search attributes and current details; written only when they change, for each costs an event."""
+        """Sets search attributes and current details. Only writes changes, because each one costs an event."""
         details = describe(projection, wanted)
         available = projection.status_of(ConditionType.AVAILABLE).value
         labels = searchable(wanted.labels)
@@ -164,27 +164,27 @@ class Publication:
 
 
 def describe(projection: Projection, wanted: Wanted) -> str:
-    """The current details of the Web UI: Markdown for a person who has never seen the code."""
+    """Returns the current details for the Web UI: Markdown for people who have never seen the code."""
     lines = [f"**{wanted.name}** is **{projection.phase}**."]
     if projection.waiting_for:
         lines.append(f"Waiting for: {projection.waiting_for}")
     elif projection.phase is Phase.AWAITING_BOOTSTRAP:
-        lines.append("Commissioned. Waiting for the bootstrap line to be run on the edge cluster.")
+        lines.append("Commissioned. Run the bootstrap line on the edge cluster.")
     elif projection.phase is Phase.PENDING_ACCEPTANCE:
-        lines.append("A cluster has registered and waits for `accept` or `reject`.")
+        lines.append("An edge has registered. Accept or reject it.")
     stated = [c for c in projection.conditions if c.status is not ConditionStatus.UNKNOWN or c.type in ALWAYS_SHOWN]
     if stated:
         lines.append("")
         lines += [f"- {c.type}: {c.status} ({c.reason}){': ' + c.message if c.message else ''}" for c in stated]
     if projection.residue:
         lines.append("")
-        lines.append("Could not be cleaned yet:")
+        lines.append("Not cleaned up yet:")
         lines += [f"- {r.step}: {r.reason}" for r in projection.residue]
     return "\n".join(lines)
 
 
 def searchable(labels: Mapping[str, str]) -> list[str]:
-    """Labels as a search attribute, in order, as many as fit: one byte too many would wedge the workflow."""
+    """Returns as many labels as fit into a search attribute, sorted: one byte too many would wedge the workflow."""
     fitting: list[str] = []
     left = names.LABELS_BYTES
     for label in sorted(f"{key}={value}" for key, value in labels.items()):

@@ -1,4 +1,4 @@
-"""Reads what is wanted of a cluster: a new one's together with its first steps, and then whenever it may differ."""
+"""Reads what is wanted of a cluster: for a new one together with its first steps, later whenever it may differ."""
 
 import asyncio
 from collections.abc import Callable
@@ -15,16 +15,16 @@ from workflows.step_attempts import begin, forget
 from workflows.step_lane import StepLane
 
 BEGUN = "steps with the first reading"
-"""Patch. Runs that began before it read first, and ask for the steps of a new cluster after that."""
+"""Patch. Earlier runs read first, and then request the steps of a new cluster."""
 AHEAD = "a commit of a step is ahead of the edge"
-"""Patch. Runs that began before it say that an edge is up to date until the next reading, whatever was rendered."""
+"""Patch. Earlier runs call an edge up to date until the next reading, whatever was rendered."""
 
 
 class Reader:
     """Reads the database for one run.
 
     Args:
-        seeded: whether the run knows what was published last; otherwise it reads that as well.
+        seeded: whether the run knows the last publication; otherwise it reads that as well.
     """
 
     def __init__(self, cluster: UUID, *, seeded: bool) -> None:
@@ -48,10 +48,10 @@ class Reader:
         return reading
 
     def newest_commit(self, reading: Reading, newest: str | None) -> tuple[str | None, bool]:
-        """The newest commit that the centre has made, and whether that has to be read again.
+        """Returns the centre's newest commit, and whether another reading is needed.
 
         Args:
-            newest: as the run knows it now: a step may have committed while this was read.
+            newest: the newest commit that the run knows now: a step may have committed during the reading.
         """
         wanted, seed = reading.wanted, reading.seed
         if wanted is None or wanted.secrets_commit is None:
@@ -62,7 +62,7 @@ class Reader:
         return wanted.secrets_commit, False
 
     def not_applied_yet(self, wanted: Wanted, newest: str | None, *, of_secrets: bool) -> Wanted:
-        """What the last reading says of the newest commit: no edge has applied one that was made a moment ago.
+        """Corrects the last reading for a newer commit: no edge has applied one that was made a moment ago.
 
         Args:
             of_secrets: whether secrets have been committed since.
@@ -73,7 +73,7 @@ class Reader:
 
 
 class FirstReading:
-    """The first reading, which runs the steps of a new cluster as well, and may stand in the bulk queue for long.
+    """The first reading. It also runs the steps of a new cluster, and may wait in the bulk queue for a long time.
 
     Args:
         due: whether nothing was read before.
@@ -83,18 +83,18 @@ class FirstReading:
         self._cluster = cluster
         self._due = due
         self._beginning: tuple[asyncio.Task[Beginning], datetime] | None = None
-        """What was begun, and when, until the lane has it."""
+        """The attempt and its start time, until the lane takes it over."""
 
     def begins(self) -> bool:
-        """Whether the next reading is this one. The answer is yes once, at most."""
+        """Whether the next reading is the first one. Returns True at most once."""
         due, self._due = self._due, False
         return due and workflow.patched(BEGUN)
 
     async def read(self, meanwhile: Callable[[], bool]) -> Reading | None:
-        """Begins it. None: the database is out of reach, or the reading is not there yet and somebody waits for one.
+        """Starts the first reading. None: the database is unavailable, or somebody cannot wait for the reading.
 
         Args:
-            meanwhile: whether somebody wants something that does not wait for the bulk queue.
+            meanwhile: whether there is a request that must not wait for the bulk queue.
         """
         beginning = asyncio.create_task(begin(self._cluster))
         self._beginning = (beginning, workflow.now())
@@ -102,10 +102,10 @@ class FirstReading:
         return beginning.result().reading if beginning.done() else None
 
     def hand_over(self, steps: StepLane, plan: Plan, wanted: Wanted, *, new: bool) -> None:
-        """Has the lane go on with the steps that were begun, if there are any.
+        """Lets the lane continue with the steps that were started, if there are any.
 
         Args:
-            new: whether nothing was published of the cluster before; otherwise they are dropped.
+            new: whether nothing was published about the cluster before; otherwise the steps are dropped.
         """
         if self._beginning is None:
             return

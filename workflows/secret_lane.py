@@ -1,6 +1,6 @@
-"""Commits the staged secrets of one cluster that no gateway has committed, one commit at a time, beside the steps.
+"""Commits staged secrets of one cluster that no gateway has committed, one commit at a time, in parallel with steps.
 
-A call to Git that hangs holds up the secrets of this cluster only: deletion, pause and skip never wait for it.
+A hanging call to Git only holds up the secrets of this cluster: deletion, pause and skip never wait for it.
 """
 
 import asyncio
@@ -17,15 +17,15 @@ from workflows import policies
 from workflows.failures import failure_of
 
 FENCED_PAUSE = "fence of a pause"
-"""Patch. Runs that began before it let a commit land that was begun before the pause."""
+"""Patch. Earlier runs allow a commit that began before the pause."""
 FENCED_DELETION = "fence of a deletion"
-"""Patch. Runs that began before it let a commit land that was begun before the deletion."""
+"""Patch. Earlier runs allow a commit that began before the deletion."""
 COMMITTED_ELSEWHERE = "commits of gateways"
-"""Patch. Runs that began before it take a commit of theirs for the newest, although a reading came after it."""
+"""Patch. Earlier runs treat their own commit as the newest one, even after a later reading."""
 
 
 class SecretLane:
-    """Takes requests from updates; each is settled when the database says how it ended."""
+    """Takes requests from updates; a request is settled once the database has its result."""
 
     def __init__(self, cluster: UUID) -> None:
         self._cluster = cluster
@@ -41,14 +41,14 @@ class SecretLane:
         self.problem = ""
         self.newest_commit: str | None = None
         self.progressed = False
-        """Whether the loop has something to tell: commits, or a problem that came or went."""
+        """Whether there is something to publish: commits, or a problem that came or went."""
         self._telling: asyncio.Task[None] | None = None
         self._hurried = False
         self._sent_away = False
 
     @property
     def full(self) -> bool:
-        """Whether another caller would take a place that operators' verbs need."""
+        """Whether one more caller would take up a place that operators' verbs need."""
         return self._callers >= policies.SECRET_CALLERS
 
     @property
@@ -56,7 +56,7 @@ class SecretLane:
         return not self.busy and not self._callers and not self._raises_fence
 
     def take_wanted(self, wanted: Wanted) -> None:
-        """Commits nothing while paused. A pause and a deletion refuse what was begun before: its disk may stall."""
+        """Stops commits while paused. A pause or a deletion also refuses earlier attempts, whose disk may stall."""
         ending = wanted.desired is Desired.DELETED and not wanted.closed
         pause_began = wanted.paused and not self._paused and workflow.patched(FENCED_PAUSE)
         end_began = ending and not self._ending and workflow.patched(FENCED_DELETION)
@@ -67,32 +67,32 @@ class SecretLane:
             self._backlog = True  # nobody may be waiting for it any more
 
     def hurry(self) -> None:
-        """Tries now, and does not wait between rounds any more: the run ends."""
+        """Tries now, and no longer waits between rounds, because the run ends."""
         self._hurried = True
 
     async def end(self, patience: timedelta) -> None:
-        """Waits for a commit under way, then has everybody who still waits ask the next run."""
+        """Waits for a commit under way, then sends everybody who still waits to the next run."""
         with suppress(TimeoutError):
             await workflow.wait_condition(lambda: self.idle, timeout=patience, timeout_summary="a commit under way")
         self._sent_away = True
 
     def take_newest_commit(self) -> str | None:
-        """The newest commit that the loop has not been told of."""
+        """Returns the newest commit that the loop has not seen yet."""
         self.progressed = False
         commit, self.newest_commit = self.newest_commit, None
         return commit
 
     def committed_before_a_reading(self) -> str | None:
-        """The newest commit that the loop has not been told of: what it reads now may tell of a newer one."""
+        """Returns the newest commit that the loop has not seen yet, before a reading that may bring a newer one."""
         if self.newest_commit is None or not workflow.patched(COMMITTED_ELSEWHERE):
             return None
         return self.take_newest_commit()
 
     async def commit(self, requests: tuple[UUID, ...]) -> bool:
-        """Waits until the requests are settled. False: not in time; the database will know.
+        """Waits until the requests are settled. False: not in time; the database will have the result.
 
         Raises:
-            ApplicationError: type ``draining``; the run ends, the same request is welcome in the next one.
+            ApplicationError: type ``draining``: the run ends; send the same request to the next one.
         """
         self._callers += 1
         mine = set(requests)
@@ -112,7 +112,7 @@ class SecretLane:
         return True
 
     async def run(self) -> None:
-        """Runs for ever, beside the loop."""
+        """Runs for ever, in parallel with the loop."""
         await asyncio.gather(self._commit_staged(), self._fence_off())
 
     async def _commit_staged(self) -> None:
@@ -128,7 +128,7 @@ class SecretLane:
                 await self._pause(policies.backoff(failures))
 
     async def _fence_off(self) -> None:
-        """Raises a fence when one is due. Not as a round: the one under way may be what the disk holds up."""
+        """Raises a fence when one is due. Not a round of its own, because the disk may hold up the present round."""
         failures = 0
         while True:
             await workflow.wait_condition(lambda: self._fence_due)
@@ -142,7 +142,7 @@ class SecretLane:
                 self._fence_due = self._paused or self._ending
 
     async def _pause(self, time: timedelta) -> None:
-        """Between two rounds; shorter for a caller, whose patience ends long before the longest pause does."""
+        """Waits between two rounds; shorter if a caller waits, who gives up long before the longest pause ends."""
         at_least = min(time, policies.SECRET_PAUSE)
         try:
             await workflow.wait_condition(
@@ -206,7 +206,7 @@ class SecretLane:
         return 0
 
     async def _tell_soon(self) -> None:
-        """Commits that follow each other closely are told of once."""
+        """Publishes commits that follow each other closely only once."""
         await workflow.sleep(policies.TELL_OF_COMMITS, summary="commits that follow closely")
         self._telling = None
         self.progressed = True

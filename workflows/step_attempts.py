@@ -1,4 +1,4 @@
-"""One attempt at one step, or at several in one go."""
+"""One attempt at a step, or at several steps in one activity."""
 
 import asyncio
 from datetime import datetime
@@ -20,16 +20,16 @@ from edgewright.messages.steps import (
 from workflows import policies
 
 TOLD_WHILE_RUNNING = "tell of attempts that take long"
-"""Patch. Runs that began before it tell of a first attempt when it has ended."""
+"""Patch. Earlier runs publish a first attempt only when it has ended."""
 
 
 class Attempt:
     """An attempt under way.
 
     Args:
-        task: what runs; a beginning if it came with the first reading.
-        steps: those that it is to finish, in order.
-        circumstances: those in which it was begun.
+        task: the running activity; a beginning if it came with the first reading.
+        steps: the steps to finish, in order.
+        circumstances: the circumstances at its start.
     """
 
     def __init__(
@@ -53,17 +53,17 @@ class Attempt:
 
     @property
     def hangs(self) -> bool:
-        """Whether it runs for longer than one that goes well, so that people want to know since when."""
+        """Whether it runs longer than a successful one, so that people want to see its start time."""
         if self.ended or workflow.now() - self.since < policies.LONG_ATTEMPT:
             return False
         return workflow.patched(TOLD_WHILE_RUNNING)
 
     def serves(self, step: StepName, fence: Fence) -> bool:
-        """Whether it is at this step, and for the present wish."""
+        """Whether it runs this step, for the present wish."""
         return (self.steps[0], self._fence) == (step, fence)
 
     def finished(self) -> tuple[FinishedStep, ...]:
-        """The steps that it has finished, once it has ended: none if that was for another wish.
+        """Returns the finished steps of an ended attempt; none if it served another wish.
 
         Raises:
             ActivityError: it failed.
@@ -72,18 +72,18 @@ class Attempt:
         return () if isinstance(result, Beginning) and result.fence != self._fence else result.finished
 
     def forget(self) -> None:
-        """Cancels it. If it goes on all the same, its fence refuses it."""
+        """Cancels the attempt. If it continues anyway, its fence refuses it."""
         forget(self._task)
 
 
 def forget(task: "asyncio.Task[StepsResult] | asyncio.Task[Beginning]") -> None:
-    """Cancels what runs; however it ends, nobody wants to know."""
+    """Cancels an activity and ignores its result."""
     task.cancel()
     task.add_done_callback(_heard)
 
 
 def _heard(task: "asyncio.Task[StepsResult] | asyncio.Task[Beginning]") -> None:
-    """Takes notice of how a dropped attempt ended, or its end would be logged as an error that nobody has heard."""
+    """Retrieves the result of a dropped attempt, which would otherwise be logged as an unhandled error."""
     if not task.cancelled():
         task.exception()
 
@@ -105,7 +105,7 @@ async def attempt_alone(step: StepName, fence: Fence, *, number: int) -> StepsRe
 
 
 async def attempt_together(steps: tuple[StepName, ...], fence: Fence) -> StepsResult:
-    """Runs several steps in one activity; fewer come back if one did not go well, or if its worker died."""
+    """Runs several steps in one activity; returns fewer if one failed, or if the worker died."""
     try:
         result: StepsResult = await workflow.execute_activity(
             "run_steps",
@@ -124,7 +124,7 @@ async def attempt_together(steps: tuple[StepName, ...], fence: Fence) -> StepsRe
 async def begin(cluster: UUID) -> Beginning:
     """Reads what is wanted for the first time and, if the cluster is new, runs its steps in the same activity.
 
-    Nothing of it comes back if the database is out of reach, or if the worker died.
+    Returns an empty beginning if the database is unavailable, or if the worker died.
     """
     try:
         beginning: Beginning = await workflow.execute_activity(

@@ -27,14 +27,14 @@ from workflows.step_attempts import Attempt, attempt_alone, attempt_together, fo
 from workflows.step_records import StepRecords, circumstances, obstacle_sentence, reason_of
 
 NO_LONGER_THAN_A_PAUSE = "moments of a wrong clock"
-"""Patch. Runs that began before it wait for the next attempt at a step however far ahead it lies."""
+"""Patch. Earlier runs wait for the next attempt at a step, however far ahead its time is."""
 
 FIRST_CHANGE = 1
-"""The fence of a cluster of which nothing was changed since it was made."""
+"""The fence of a cluster that was not changed since its creation."""
 
 
 class StepLane:
-    """The steps of the present plan. ``advance`` starts or ends at most one step at each call."""
+    """The steps of the present plan. Each call of ``advance`` starts or ends at most one step."""
 
     def __init__(
         self,
@@ -53,26 +53,26 @@ class StepLane:
         self.obstacle: Obstacle | None = None
         self.wake_at: datetime | None = None
         self.refused = False
-        """Whether a fence has refused a step: what is wanted has to be read again before the next one."""
+        """Whether a fence refused a step, so that the next one needs a new reading."""
         self._failed_in: tuple[object, ...] | None = None
         self._together = together
-        """Whether steps may be run in one go; not after that has failed in the present plan."""
+        """Whether steps may run in one activity; not after that has failed in the present plan."""
         self._may_run_together = together
         self._attempt: Attempt | None = None
 
     @property
     def running(self) -> bool:
-        """Whether an attempt is under way, or has ended and is not noted yet."""
+        """Whether an attempt is under way, or has ended and is not recorded yet."""
         return self._attempt is not None
 
     @property
     def ended(self) -> bool:
-        """Whether an attempt has ended and is not noted yet."""
+        """Whether an attempt has ended and is not recorded yet."""
         return self._attempt is not None and self._attempt.ended
 
     @property
     def has_just_begun(self) -> bool:
-        """Whether a first attempt is under way that is not worth telling of yet: most end within milliseconds."""
+        """Whether a first attempt is too young to be published: most end within milliseconds."""
         if self._attempt is None or self._attempt.ended or self._attempt.hangs:
             return False
         current = self.records.current
@@ -80,38 +80,38 @@ class StepLane:
 
     @property
     def what_is_next(self) -> str:
-        """What happens when ``wake_at`` comes, for the summary of the timer."""
+        """Says what happens at ``wake_at``, for the summary of the timer."""
         step = self.records.current
         if self.wake_at is None or step is None:
             return "reviews the conditions"
         return f"gives up {step}" if step in WAITS else f"next attempt at {step}"
 
     def take(self, plan: Plan) -> None:
-        """Goes over to a plan; another key drops what runs and starts with fresh records."""
+        """Switches to a plan; another key cancels the running attempt and starts with fresh records."""
         if self.records.take(plan):
             self.drop()
             self._may_run_together = self._together
 
     def drop(self) -> None:
-        """Cancels what runs. An attempt that goes on all the same is refused by its fence."""
+        """Cancels the running attempt. If it continues anyway, its fence refuses it."""
         if self._attempt is not None:
             self._attempt.forget()
         self._attempt = None
 
     def skip(self, step: StepName, because: str, *, actor: str) -> None:
-        """Goes on without a step, and drops an attempt at it."""
+        """Skips a step, and drops an attempt at it."""
         if self._attempt is not None and self._attempt.steps[0] is step:
             self.drop()
         self.records.skip(step, because, actor=actor)
 
     def take_over(self, beginning: "asyncio.Task[Beginning]", plan: Plan, wanted: Wanted, *, since: datetime) -> None:
-        """Takes steps that were begun with the first reading for those that are due, or drops them if others are.
+        """Takes over the steps that began with the first reading if they are due; drops them otherwise.
 
-        Until they have ended, nobody knows under which fence: of a wish that has changed already, they are dropped,
-        and count as an attempt.
+        Their fence is only known once they have ended. If the wish has changed by then, they are dropped, and count
+        as an attempt.
 
         Args:
-            since: when they were begun.
+            since: when they began.
         """
         step, fence = next_step(plan, self.records.finished()), _fence_of(wanted)
         steps = self._in_one_go(plan, step, wanted) if step else ()
@@ -126,7 +126,7 @@ class StepLane:
         self._attempt = Attempt(beginning, steps, fence, since=since, circumstances=circumstances(wanted))
 
     def advance(self, plan: Plan, wanted: Wanted) -> bool:
-        """Does what can be done now. True: something moved, look again; False: wait (``wake_at``) for a change."""
+        """Does what can be done now. True: something changed, look again; False: wait (``wake_at``) for a change."""
         self.waiting_for, self.obstacle, self.wake_at = "", None, None
         step = next_step(plan, self.records.finished())
         if step is None:
@@ -147,7 +147,7 @@ class StepLane:
         return True
 
     def _go_on(self, plan: Plan, step: StepName, fence: Fence, wanted: Wanted) -> bool:
-        """Begins an attempt, if the step is due."""
+        """Starts an attempt if the step is due."""
         record, now = self.records[step], workflow.now()
         if record.state in HELD_UP or step in WAITS:
             because = reason_to_give_up(step, wanted, now)
@@ -176,13 +176,13 @@ class StepLane:
         return True
 
     def _in_one_go(self, plan: Plan, step: StepName, wanted: Wanted) -> tuple[StepName, ...]:
-        """The step, with those that are run in the same activity."""
+        """Returns the step and those that run in the same activity."""
         if not self._may_run_together:
             return (step,)
         return run_from(plan, step, paused=wanted.paused)
 
     def _changed_since(self, wanted: Wanted) -> bool:
-        """Whether what a step failed in is different now. Unknown, because that was in a run before this one: no."""
+        """Whether the circumstances of a failure have changed. False if it happened in an earlier run."""
         return self._failed_in is not None and self._failed_in != circumstances(wanted)
 
     def _begin(self, steps: tuple[StepName, ...], fence: Fence, wanted: Wanted) -> None:
@@ -195,7 +195,7 @@ class StepLane:
         )
 
     def _end(self, attempt: Attempt, step: StepName) -> None:
-        """Notes how an attempt ended."""
+        """Records how an attempt ended."""
         self._attempt = None
         try:
             finished = attempt.finished()
@@ -229,8 +229,8 @@ class StepLane:
 
 
 def _pause_of(record: StepRecord, now: datetime) -> datetime | None:
-    """Until when a step that has failed waits; None if it is due. A moment further ahead than the longest pause was
-    written by a clock that was wrong, and is none."""
+    """Returns until when a failed step waits; None if it is due. Ignores a time that is further ahead than the
+    longest pause: it comes from a wrong clock."""
     at = record.next_at
     if record.state is not StepState.WAITING or at is None or at <= now:
         return None

@@ -1,4 +1,4 @@
-"""How the steps of a cluster's present plan stand, how each came to that, and what may be asked of them."""
+"""The state of each step in a cluster's present plan, its transitions, and the verbs that apply to it."""
 
 from datetime import datetime
 
@@ -14,8 +14,8 @@ from workflows.publication import Publication, moment
 
 
 class StepRecords:
-    """A record for each step, in the order of the plan; and what a deletion has left behind. What happens to a step
-    is noted here, and told."""
+    """A record for each step, in the order of the plan, and the residue of a deletion. Records and publishes what
+    happens to a step."""
 
     def __init__(
         self, publication: Publication, plan: str, records: tuple[StepRecord, ...], residue: tuple[Residue, ...]
@@ -38,14 +38,14 @@ class StepRecords:
 
     @property
     def current(self) -> StepName | None:
-        """The step that is running or waited for, or None."""
+        """The step that is running or waiting, or None."""
         return next((name for name, record in self._records.items() if record.state not in FINISHED), None)
 
     def finished(self) -> frozenset[StepName]:
         return frozenset(name for name, record in self._records.items() if record.state in FINISHED)
 
     def take(self, plan: Plan) -> bool:
-        """Goes over to a plan; another key starts with fresh records. Returns whether it is another one."""
+        """Switches to a plan; another key starts with fresh records. Returns whether the plan is another one."""
         if plan.key == self.plan:
             for step in plan.steps:
                 self._records.setdefault(step, StepRecord(name=step))
@@ -80,7 +80,7 @@ class StepRecords:
             )
 
     def skip(self, step: StepName, because: str, *, actor: str) -> None:
-        """Goes on without a step; what it leaves behind becomes residue."""
+        """Skips a step; what it leaves behind becomes residue."""
         record, now = self._records[step], workflow.now()
         self._records[step] = record.skip(now, because=because)
         reason = because + (f" (last error: {record.error})" if record.error else "")
@@ -92,16 +92,16 @@ class StepRecords:
     # --- what happens to a step -------------------------------------------------------------------------
 
     def begin(self, step: StepName, since: datetime) -> int:
-        """An attempt has begun. Returns which one it is."""
+        """Records the start of an attempt. Returns its number."""
         self._records[step] = begun = self._records[step].begin(since)
         return begun.attempts
 
     def take_back(self, step: StepName, *, attempts: int) -> None:
-        """The attempt under way does not count; ``attempts``: those that do."""
+        """Drops the attempt under way. ``attempts``: how many still count."""
         self._records[step] = self._records[step].take_back(attempts=attempts)
 
     def complete(self, done: FinishedStep) -> None:
-        """An attempt went well."""
+        """Records a successful attempt."""
         record, result, now = self._records[done.step].complete(workflow.now()), done.result, workflow.now()
         self._records[done.step] = record
         began = record.started_at or now
@@ -117,7 +117,7 @@ class StepRecords:
         )
 
     def fail(self, step: StepName, failure: StepFailure) -> None:
-        """An attempt has failed. The next one is due after a pause, unless a person has to act first."""
+        """Records a failed attempt. The next one is due after a pause, unless a person has to act first."""
         record = self._records[step]
         wait = policies.backoff(record.attempts)
         if failure.retry_after is not None:
@@ -137,29 +137,29 @@ class StepRecords:
         )
 
     def await_edge(self, step: StepName) -> None:
-        """The edge is asked to do its part."""
+        """Records that the edge is asked to do its part."""
         self._records[step] = self._records[step].await_edge(workflow.now())
 
     def answered(self, step: StepName) -> None:
-        """The edge has done its part."""
+        """Records that the edge has done its part."""
         self._records[step] = self._records[step].answered(workflow.now())
         self._publication.tell(EventKind.STEP_DONE, f"Step {step} done: the edge has answered.", step=step.value)
 
 
 def circumstances(wanted: Wanted) -> tuple[object, ...]:
-    """What a step has failed in; when it differs, the step is tried again at once.
+    """Returns the circumstances of an attempt; if they change after a failure, the step is retried at once.
 
-    A blocked step is tried once by each run, too: a run before this one may have been blocked in anything.
+    Each run also retries a blocked step once, because it does not know the circumstances of an earlier run.
     """
     return (wanted.change, wanted.render_digest, wanted.render_problem)
 
 
 def reason_of(code: str) -> str:
-    """An error code as a condition's reason: ``name_taken`` -> ``NameTaken``."""
+    """Turns an error code into the reason of a condition: ``name_taken`` -> ``NameTaken``."""
     return "".join(word.capitalize() for word in code.split("_")) or "Blocked"
 
 
 def obstacle_sentence(record: StepRecord) -> str:
-    """What stands in the way of a step, and what to do."""
+    """Says what blocks a step, and what to do."""
     hint = f" {record.hint}" if record.hint else ""
     return f"Step {record.name}: {record.error}{hint}"

@@ -1,4 +1,4 @@
-"""The sweep: a Schedule starts it again and again; whatever a nudge has missed, it finds."""
+"""The sweep: a Schedule starts it regularly, and it finds whatever the nudges missed."""
 
 from temporalio import workflow
 from temporalio.exceptions import ActivityError
@@ -9,12 +9,12 @@ from workflows import policies
 
 PARTS = ("sweep_expire", "sweep_nudge", "sweep_upkeep")
 NOTIFY = "sweep_notify"
-"""After ``sweep_expire``: what that has found is told at once."""
+"""After ``sweep_expire``, so that expired leases are notified at once."""
 
 
 @workflow.defn(name=SWEEP_TYPE)
 class Sweep:
-    """One round. A part that fails does not keep the others from running; the next round tries again."""
+    """One round of the sweep. If a part fails, the others still run, and the next round tries again."""
 
     @workflow.run
     async def run(self) -> SweepResult:
@@ -33,6 +33,6 @@ class Sweep:
         return total
 
     def _parts(self) -> tuple[str, ...]:
-        """A round that an older worker has begun goes on without notifications."""
+        """Returns the parts of the round. A round that an older worker started continues without notifications."""
         first, *others = PARTS
         return (first, NOTIFY, *others) if workflow.patched("notifications") else PARTS

@@ -1,4 +1,4 @@
-"""What the agent of a cluster says, and what it is told."""
+"""Heartbeats, statuses and credentials from the agent of a cluster, and the centre's answers."""
 
 import re
 from datetime import UTC, datetime
@@ -39,7 +39,7 @@ router = APIRouter(tags=["agent"])
 async def heartbeat(
     call: Annotated[AgentCall[HeartbeatWish], Depends(FromAgent(JsonBody(HeartbeatWish, optional=True)))],
 ) -> Response:
-    """Renews the lease, and says what the centre wants: with `wait`, once that has changed."""
+    """Renews the lease and returns what the centre wants; with `wait`, as soon as that changes."""
     agent, wish, room = call.agent, call.body, call.room
     if agent.state is CredentialState.ACTIVE:
         room.heartbeats.add(_beat(room, agent, wish, reach_of(wish)))
@@ -64,8 +64,8 @@ async def heartbeat(
     },
 )
 async def put_status(call: Annotated[AgentCall[None], Depends(FromAgent(demand=require_active))]) -> Response:
-    """Hosts, sealing certificate, versions, observed revision. Unchanged: nothing happens. `Edgewright-Status-Digest`
-    is for the next heartbeat."""
+    """Stores hosts, sealing certificate, versions and observed revision; an unchanged status has no effect. Send
+    `Edgewright-Status-Digest` with the next heartbeat."""
     agent, room = call.agent, call.room
     room.edge_statuses.spend(agent.cluster, 1)
     body = json_object(await json_value(call.request, STATUS_JSON))
@@ -82,7 +82,7 @@ async def put_status(call: Annotated[AgentCall[None], Depends(FromAgent(demand=r
 async def rotate_credential(
     call: Annotated[AgentCall[NewCredential], Depends(FromAgent(JsonBody(NewCredential), demand=require_active))],
 ) -> CredentialBody:
-    """Pending until its first use, which revokes the older one; until then both work."""
+    """The credential is pending until its first use, which revokes the previous one; until then, both work."""
     agent, wish, room = call.agent, call.body, call.room
     room.edge_secrets.spend(agent.cluster, 1)
     secret = parse_cluster_secret(wish.secret)
@@ -96,7 +96,7 @@ async def rotate_credential(
 async def detached(
     call: Annotated[AgentCall[Goodbye], Depends(FromAgent(JsonBody(Goodbye, optional=True)))],
 ) -> Response:
-    """The edge has removed what bootstrap installed. 409 unless the centre ordered it to detach."""
+    """Reports that the edge has removed what bootstrap installed. 409 unless the centre ordered it to detach."""
     agent, said = call.agent, call.body
     if detach_order(agent) is None:
         raise not_detaching()
@@ -109,7 +109,7 @@ async def detached(
 
 @router.get("/v1/agent/detach-order", name="detach_order", summary="The order to detach")
 async def the_detach_order(call: Annotated[AgentCall[None], Depends(FromAgent())]) -> DetachOrder:
-    """What the answer to a heartbeat says, without being one; 409 `not_detaching` while the edge is to stay."""
+    """Returns the same order as the answer to a heartbeat. 409 `not_detaching`: the edge is not to detach."""
     order = detach_order(call.agent)
     if order is None:
         raise not_detaching()
@@ -117,7 +117,7 @@ async def the_detach_order(call: Annotated[AgentCall[None], Depends(FromAgent())
 
 
 def observed_commit(revision: object) -> str | None:
-    """The commit in a revision as Flux spells it (``main@sha1:…``); None if there is none."""
+    """Returns the commit in one of Flux's revisions (``main@sha1:…``), or None if it has none."""
     match = _COMMIT.fullmatch(revision) if isinstance(revision, str) else None
     return match[1] if match else None
 

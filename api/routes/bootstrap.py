@@ -1,6 +1,6 @@
-"""The bootstrap script. Whatever happens at this path is answered with a script (see ``problems.py``).
+"""The bootstrap script. Every answer on this path, errors included, is a script (see ``problems.py``).
 
-Reading it never spends the token.
+Fetching it never spends the token.
 """
 
 import asyncio
@@ -63,7 +63,8 @@ async def bootstrap_script(
     token: str = "",
     wanted: Annotated[str, Query(alias="format", description="`manifests`, or the script `uninstall`.")] = "",
 ) -> Response:
-    """POSIX sh, at most 32 kB, for `curl -sSL URL | sh -`. Needs a registration token; open with a right one."""
+    """Returns a POSIX sh script, at most 32 kB, for `curl -sSL URL | sh -`. The registration token in the URL is the
+    only credential that it needs."""
     registration, row = await admit(request, access, room.directory, uuid, token)
     files, hooks = await _installation(room.config, room.offer.external_url, row)
     stored = None if row.spec.bare else await stored_flux(room.config)
@@ -93,9 +94,10 @@ async def bootstrap_script(
 )
 @router.head(UNINSTALL_PATH, include_in_schema=False)
 async def uninstall_script() -> Response:
-    """POSIX sh for `curl -sSL URL | sh -s -- OPTIONS`. Open: it holds no secret and is the same for every edge.
+    """Returns a POSIX sh script for `curl -sSL URL | sh -s -- OPTIONS`. Needs no credentials: the script holds no
+    secret and is the same for every edge.
 
-    It works for edges of clusters that this centre does not know any more, or has never known.
+    It also works for edges of clusters that this centre no longer knows, or never knew.
     """
     return PlainTextResponse(_uninstall_script())
 
@@ -126,7 +128,7 @@ def _rendered(mirror: str | None, meant: BootstrapInput, flux: ImportedFlux | No
 async def _installation(
     config: ConfigStore, external_url: str, row: ClusterRow
 ) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """Files, expanded, and hooks that the installation's Bootstrap entry brings."""
+    """Returns the expanded files and the hooks from the installation's Bootstrap entry."""
     entry = await config.get(APP_BOOTSTRAP_SCRIPT, OBJECT_BOOTSTRAP_SCRIPT)
     body = entry.body if entry is not None else {}
     context: dict[str, Json] = {
@@ -146,7 +148,7 @@ async def _installation(
 
 
 def _own_files(git: GitServer, cluster: UUID) -> dict[str, str]:
-    """What makes Flux read this cluster's repository, as its newest commit has it."""
+    """Returns the files that make Flux read this cluster's repository, from its newest commit."""
     head = git.head(cluster)
     if head is None:
         return {}

@@ -32,7 +32,7 @@ router = APIRouter(tags=["charts"])
 
 @dataclass(frozen=True)
 class ChartRoom:
-    """What the routes of charts and their templates work with."""
+    """Ports and values that the routes of charts and templates use."""
 
     charts: OwnCharts
     templates: ChartTemplates
@@ -40,7 +40,7 @@ class ChartRoom:
 
 
 async def chart_room_of(request: Request) -> ChartRoom:
-    """That of the application that serves this request. Not a plain function: those run in threads."""
+    """Returns that of this request's application. Async, because FastAPI runs plain functions in threads."""
     room: ChartRoom = request.app.state.chart_room
     return room
 
@@ -59,7 +59,7 @@ _NEW_TEMPLATE: dict[int | str, dict[str, Any]] = {201: {"description": "It is ne
 
 @router.get("/v1/chart", summary="List charts")
 async def list_charts(*, _operator: Reader, room: TheChartRoom) -> ChartList:
-    """Every chart in `shared/helm-charts`: those that the centre brings, and those that somebody has pushed."""
+    """Lists every chart in `shared/helm-charts`: the built-in ones and those that people pushed."""
     return ChartList(items=[_chart(each) for each in await room.charts.all()])
 
 
@@ -71,12 +71,12 @@ async def list_charts(*, _operator: Reader, room: TheChartRoom) -> ChartList:
     responses=_NEW_CHART,
 )
 async def push_chart(*, chart: str, operator: Pusher, request: Request, room: TheChartRoom) -> Response:
-    """One commit to `shared/helm-charts` replaces the whole chart; every edge whose template uses it gets it.
+    """Replaces the whole chart with one commit to `shared/helm-charts`; every edge whose template uses it gets it.
 
-    `Chart.yaml` has the name of the path. A version that was pushed before, with other files, is refused: 409
-    `chart_version_taken`. So is a chart whose schema does not take the values of a Helm chart template or a cluster
-    that uses it: 422 `chart_misfit`. `If-Match` and `If-None-Match` compare with the version that is there, which is
-    also the `ETag`. The same push again answers as before; `Edgewright-Commit` is the head of `shared/helm-charts`.
+    `Chart.yaml` must have the name in the path. 409 `chart_version_taken`: this version was pushed before with other
+    files. 422 `chart_misfit`: the chart's schema does not allow the values of a Helm chart template or a cluster that
+    uses it. `If-Match` and `If-None-Match` compare with the present version, which is also the `ETag`. Repeating a
+    push returns the same answer; `Edgewright-Commit` is the head of `shared/helm-charts`.
     """
     precondition = precondition_of(request)
     archive = await bounded_body(request, ENTRY_JSON.octets)
@@ -103,11 +103,11 @@ async def push_chart(*, chart: str, operator: Pusher, request: Request, room: Th
 
 @router.delete("/v1/chart/{chart}", status_code=204, summary="Remove a chart")
 async def remove_chart(*, chart: str, operator: Pusher, request: Request, room: TheChartRoom) -> Response:
-    """One that somebody has pushed, and that no template and no other chart uses: 409 `chart_in_use`.
+    """Removes a pushed chart. 409 `chart_in_use`: a template or another chart uses it.
 
     Honours `If-Match`.
 
-    `Edgewright-Commit` is the commit without it.
+    `Edgewright-Commit` is the commit that removed it.
     """
     precondition = precondition_of(request)
     commit = await room.charts.remove(chart, actor=actor_of(operator), precondition=precondition)
@@ -116,7 +116,7 @@ async def remove_chart(*, chart: str, operator: Pusher, request: Request, room: 
 
 @router.get("/v1/template", summary="List Helm chart templates")
 async def list_templates(*, _operator: Reader, room: TheChartRoom) -> TemplateList:
-    """Those that `chart` of a cluster can name, without their values."""
+    """Lists the templates that a cluster's `chart` can name, without their values."""
     found = await room.templates.all()
     return TemplateList(
         items=[TemplateSummary(**_summary(each), clusters=await _clusters(room, each)) for each in found]
@@ -125,7 +125,7 @@ async def list_templates(*, _operator: Reader, room: TheChartRoom) -> TemplateLi
 
 @router.get("/v1/template/{template}", summary="A Helm chart template", response_model=TemplateBody)
 async def show_template(*, template: str, _operator: Reader, room: TheChartRoom) -> Response:
-    """By its name or its UUID, with its `ETag`."""
+    """Finds the template by name or UUID, and returns it with its `ETag`."""
     return await _shown(room, await room.templates.named(template), 200)
 
 
@@ -143,11 +143,11 @@ async def put_template(
     wish: Annotated[WantedTemplate, Depends(JsonBody(WantedTemplate, limits=ENTRY_JSON))],
     room: TheChartRoom,
 ) -> Response:
-    """By its name or its UUID; a name that is not there yet makes one (201). Honours `If-Match` and `If-None-Match`.
+    """Finds the template by name or UUID; a new name creates one (201). Honours `If-Match` and `If-None-Match`.
 
-    `chart` is the name of a chart that was pushed, or a path within its source. 422 `chart_missing`:
-    `shared/helm-charts` has no such chart; 422 `values_misfit`: its schema does not take the values. Every cluster
-    with the template is rendered anew.
+    `chart` is the name of a pushed chart, or a path within its source. 422 `chart_missing`: `shared/helm-charts` has
+    no such chart. 422 `values_misfit`: its schema does not allow the values. Every cluster with the template is
+    rendered again.
     """
     wanted = TemplateWish(wish.chart, wish.values, wish.source, wish.prefix or "")
     written = await room.templates.put(
@@ -161,7 +161,7 @@ async def put_template(
 async def remove_template(
     *, template: str, operator: ClusterOperator, request: Request, room: TheChartRoom
 ) -> Response:
-    """One that no cluster has: 409 `template_in_use`. Honours `If-Match`."""
+    """Removes a template. 409 `template_in_use`: a cluster uses it. Honours `If-Match`."""
     await room.templates.remove(template, actor=actor_of(operator), precondition=precondition_of(request))
     return Response(status_code=204)
 

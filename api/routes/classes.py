@@ -1,7 +1,6 @@
-"""Classes of objects, on `/v1` and `/v2`: what ACS clients ask of them.
+"""Classes of objects, on `/v1` and `/v2`, as far as ACS clients need them.
 
-There are no subclasses here: the members of a class are its direct members, and who wants to make a subclass is
-refused.
+There are no subclasses: the members of a class are its direct members, and a request to add a subclass is refused.
 """
 
 from uuid import UUID
@@ -25,14 +24,14 @@ router = APIRouter(tags=["config store"])
 @router.get("/v1" + CLASS + "/member", summary="Members of a class")
 @router.get("/v2" + CLASS + "/member", summary="Members of a class")
 async def list_members(klass: UUID, _operator: Reader, config: TheConfig) -> list[UUID]:
-    """Sorted. The same as the direct members: no class has subclasses. 404 `class_unknown`."""
+    """Returns the members, sorted. They are the direct members, as no class has subclasses. 404 `class_unknown`."""
     return list(await config.members(await known_class(config, klass)))
 
 
 @router.get("/v1" + CLASS + "/direct/member", summary="Direct members of a class")
 @router.get("/v2" + CLASS + "/direct/member", summary="Direct members of a class")
 async def list_direct_members(klass: UUID, _operator: Reader, config: TheConfig) -> list[UUID]:
-    """Objects that were made of this class or added to it, sorted. 404 `class_unknown`."""
+    """Returns the objects that were created in this class or added to it, sorted. 404 `class_unknown`."""
     return list(await config.members(await known_class(config, klass)))
 
 
@@ -53,7 +52,7 @@ async def is_direct_member(klass: UUID, object_uuid: UUID, _operator: Reader, co
 @router.put("/v1" + MEMBER, status_code=204, summary="Add a direct member")
 @router.put("/v2" + MEMBER, status_code=204, summary="Add a direct member")
 async def add_member(klass: UUID, object_uuid: UUID, _operator: ClusterOperator, config: TheConfig) -> Response:
-    """Nothing happens if it is one already."""
+    """Does nothing if the object is already a member."""
     await config.add_member(await known_class(config, klass), object_uuid)
     return Response(status_code=204)
 
@@ -61,7 +60,7 @@ async def add_member(klass: UUID, object_uuid: UUID, _operator: ClusterOperator,
 @router.delete("/v1" + MEMBER, status_code=204, summary="Remove a direct member")
 @router.delete("/v2" + MEMBER, status_code=204, summary="Remove a direct member")
 async def remove_member(klass: UUID, object_uuid: UUID, _operator: ClusterOperator, config: TheConfig) -> Response:
-    """Nothing happens if it is none. 409 `member_by_making`: an object stays of the class that it was made of."""
+    """Does nothing if the object is not a member. 409 `member_by_making`: it was created in this class, and stays."""
     canonical = await known_class(config, klass)
     if await config.class_of(object_uuid) == canonical:
         raise Conflict(
@@ -105,7 +104,7 @@ async def refuse_subclass(klass: UUID, object_uuid: UUID, _operator: ClusterOper
     raise Conflict(
         f"The class {object_uuid} cannot be a subclass of {klass}: this Config Store knows no subclasses.",
         code="subclasses_unsupported",
-        hint="Add the members of the one class to the other.",
+        hint="Add the members of one class to the other.",
     )
 
 

@@ -1,4 +1,4 @@
-"""Clusters: what is wanted of them. Each write is committed first and then nudged."""
+"""Clusters and what is wanted of them. Each write is committed before the workflow is nudged."""
 
 import re
 from datetime import timedelta
@@ -56,7 +56,7 @@ async def list_clusters(
     limit: Annotated[int, Query(ge=1, le=500)] = 100,
     after: Annotated[str | None, Query(description="The `next` of the previous page.")] = None,
 ) -> ClusterList:
-    """Summaries; removed and deleted clusters only when `phase` asks for them."""
+    """Returns summaries. Removed and deleted clusters are only listed if `phase` asks for them."""
     page = await room.directory.page(
         ClusterFilter(
             phase=phase,
@@ -84,7 +84,7 @@ async def create_cluster(
     request: Request,
     room: TheClusterRoom,
 ) -> Response:
-    """Writes the configuration entry and starts the workflow. `Location` and `ETag` are those of the cluster. Honours
+    """Writes the configuration entry and starts the workflow. `Location` and `ETag` are the cluster's. Honours
     `Idempotency-Key`. 422 `values_misfit`: the chart's schema does not allow the values."""
     once = once_of(request, operator, as_json(wish))
 
@@ -99,9 +99,9 @@ async def create_cluster(
 
 @router.get("/v1/cluster/{uuid}", summary="Show a cluster", response_model=ClusterBody)
 async def get_cluster(*, _operator: Reader, uuid: KnownCluster, room: TheClusterRoom) -> Response:
-    """Everything about one cluster. `ETag` is the revision of its configuration and settings. *Synced* is true only
-    if the repository has the present configuration at this moment, and the edge what the repository holds; a
-    repository that cannot be read within a second contradicts nobody."""
+    """Returns everything about one cluster. `ETag` is the revision of its configuration and settings. *Synced* is
+    true only if the repository has the present configuration at this moment, and the edge has what the repository
+    holds. A repository that cannot be read within a second does not change the condition."""
     return await shown(room, await open_cluster(room, uuid))
 
 
@@ -114,8 +114,9 @@ async def patch_cluster(
     request: Request,
     room: TheClusterRoom,
 ) -> Response:
-    """JSON merge patch. Changed files are committed; the cluster stays ready. Honours `If-Match`, with the `ETag` of
-    the cluster or of its configuration entry. 422 `values_misfit`: the schema of the chart does not take the values.
+    """Takes a JSON merge patch. Changed files are committed; the cluster stays ready. Honours `If-Match`, with the
+    `ETag` of the cluster or of its configuration entry. 422 `values_misfit`: the chart's schema does not allow the
+    values.
     """
     row = await room.configurations.change(
         uuid,
@@ -137,19 +138,19 @@ async def delete_cluster(
     force: Annotated[bool, Query(description="Does not wait for the edge.")] = False,
     deadline: Annotated[
         str | None,
-        Query(description="How long to wait for the edge, such as `72h`; 24 h unless that was said before."),
+        Query(description="How long to wait for the edge, such as `72h`. Default: as set before, or else 24 h."),
     ] = None,
     workloads: Workloads = Workloads.REMOVE,
     purge: Annotated[
         bool,
         Query(
-            description="Has the edge give up the kind SealedSecret and the sealing keys, if nobody else uses them."
+            description="Removes the kind SealedSecret and the sealing keys from the edge, if nobody else uses them."
         ),
     ] = False,
 ) -> Response:
-    """Asks for the deletion; asking again is the same deletion. Honours `Idempotency-Key`. `purge`: 422
-    `purge_impossible` with `force` or kept workloads, 409 `purge_impossible` where no edge can answer, 409
-    `purge_too_late` once a deletion without it has begun."""
+    """Requests the deletion; repeating the request does not start another one. Honours `Idempotency-Key`. With
+    `purge`: 422 `purge_impossible` together with `force` or kept workloads; 409 `purge_impossible` if no edge can
+    answer; 409 `purge_too_late` once a deletion without it has begun."""
     wait = None if deadline is None else duration(deadline, where="deadline")
     said = [force, wait and wait.total_seconds(), workloads.value, *(["purge"] if purge else [])]
     once = once_of(request, operator, said)
@@ -166,7 +167,7 @@ async def delete_cluster(
 
 @router.post("/v1/cluster/{uuid}/undelete", summary="Cancel a deletion", response_model=ClusterBody)
 async def undelete_cluster(*, operator: ClusterOperator, uuid: KnownCluster, room: TheClusterRoom) -> Response:
-    """Possible until the removal commit; 409 `too_late` after it."""
+    """You can cancel a deletion until the removal commit; after that, 409 `too_late`."""
     row = await room.wishes.undelete(uuid, actor=actor_of(operator))
     await room.nudges.nudge(uuid)
     return await shown(room, row)
@@ -181,8 +182,8 @@ async def recreate_cluster(
     request: Request,
     room: TheClusterRoom,
 ) -> Response:
-    """Removal and commissioning in one durable operation. Honours `Idempotency-Key`. 422 `values_misfit`: the schema
-    of the chart does not take the values."""
+    """Removes and commissions the cluster in one durable operation. Honours `Idempotency-Key`. 422 `values_misfit`:
+    the chart's schema does not allow the values."""
     once = once_of(request, operator, as_json(wish))
     changes = wish.model_dump(mode="json", exclude_unset=True, exclude={"new_hardware"})
 
@@ -197,7 +198,7 @@ async def recreate_cluster(
 
 
 async def shown(room: ClusterRoom, row: ClusterRow) -> Response:
-    """A cluster as an answer with its ETag."""
+    """Returns the answer that shows a cluster, with its ETag."""
     body = cluster_body(room.link_bases, row, lack=await room.synced.lack(row)).model_dump_json(by_alias=True)
     return Response(body, headers=_etag(row), media_type="application/json")
 
@@ -223,7 +224,7 @@ def _etag(row: ClusterRow) -> dict[str, str]:
 
 
 def duration(text: str, *, where: str, longest: timedelta = LONGEST_DEADLINE) -> timedelta:
-    """The duration that a text means: seconds, or a number with ``s``, ``m``, ``h`` or ``d``.
+    """Reads a duration: seconds, or a number with ``s``, ``m``, ``h`` or ``d``.
 
     Raises:
         Invalid: code ``duration_invalid``.

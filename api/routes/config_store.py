@@ -1,7 +1,7 @@
-"""The Config Store, on `/v1` and `/v2`: what ACS clients use.
+"""The Config Store that ACS clients use, on `/v1` and `/v2`.
 
-Entries of clusters go through the same calls as the REST routes: writing a configuration entry is creating the
-cluster, deleting it is the central removal.
+Entries of clusters go through the same calls as the REST routes: writing a configuration entry creates the cluster,
+and deleting it is the central removal.
 """
 
 from typing import Annotated, Any
@@ -40,7 +40,7 @@ from edgewright.ports.operators import OperatorToken, Permission
 
 ENTRY = "/app/{app}/object/{object_uuid}"
 OF_A_CLUSTER = frozenset({APP_CLUSTER_CONFIGURATION, APP_CLUSTER_SETTINGS})
-"""Applications whose entries say what a cluster is to be."""
+"""Applications whose entries specify a cluster."""
 
 _ENTRY_BODY = {"schema": {}, "example": {"name": "press-shop", "namespace": "edgewright"}}
 _JSON_BODY = {"requestBody": {"required": True, "content": {"application/json": _ENTRY_BODY}}}
@@ -57,7 +57,7 @@ router = APIRouter(tags=["config store"])
 @router.get("/v1/app/{app}/object", summary="Objects with an entry")
 @router.get("/v2/app/{app}/object", summary="Objects with an entry")
 async def list_entries(_operator: Reader, app: NamedApplication, config: TheConfig) -> list[UUID]:
-    """Those that have an entry for an Application, sorted."""
+    """Returns the objects that have an entry for an Application, sorted."""
     return list(await config.objects(await known_application(config, app)))
 
 
@@ -72,7 +72,7 @@ async def get_entry(
     config: TheConfig,
     directory: TheDirectory,
 ) -> Response:
-    """With its `ETag`; honours `If-None-Match`. An agent reads its cluster's status."""
+    """Returns an entry with its `ETag`; honours `If-None-Match`. An agent may read its cluster's status."""
     meant = await _admitted(caller, directory, app, object_uuid, Permission.READ)
     entry = await config.get(app, meant)
     if entry is None:
@@ -94,8 +94,8 @@ async def put_entry(
     request: Request,
     room: TheStoreRoom,
 ) -> Response:
-    """201 for a new one. Honours `If-Match` and `If-None-Match`. An agent writes its cluster's status. 422
-    `values_misfit`: the schema of a chart does not take the values of a cluster or a Helm chart template."""
+    """Writes an entry; 201 if it is new. Honours `If-Match` and `If-None-Match`. An agent may write its cluster's
+    status. 422 `values_misfit`: a chart's schema does not allow the values of a cluster or a Helm chart template."""
     meant = await _admitted(caller, room.directory, app, object_uuid, Permission.CLUSTERS)
     precondition = precondition_of(request)
     body = await json_value(request, _limits(app))
@@ -114,7 +114,7 @@ async def patch_entry(
     request: Request,
     room: TheStoreRoom,
 ) -> Response:
-    """JSON merge patch; of an entry that is not there it makes one. Honours `If-Match`."""
+    """Takes a JSON merge patch, and creates the entry if there is none. Honours `If-Match`."""
     meant = await _admitted(caller, room.directory, app, object_uuid, Permission.CLUSTERS)
     precondition = precondition_of(request)
     patch = await json_value(request, _limits(app))
@@ -142,7 +142,8 @@ async def delete_entry_route(
     request: Request,
     room: TheStoreRoom,
 ) -> Response:
-    """Deletes a configuration entry: the central removal, which does not touch the edge. Honours `If-Match`."""
+    """Deletes an entry. For a configuration entry, this is the central removal, which leaves the edge untouched.
+    Honours `If-Match`."""
     precondition = precondition_of(request)
     meant = await known_object(room.directory, app, object_uuid)
     demand_admin_for_schema(operator, app, meant)
@@ -156,7 +157,8 @@ async def delete_entry_route(
 async def create_object(
     _operator: ClusterOperator, wish: Annotated[NewObject, Depends(JsonBody(NewObject))], config: TheConfig
 ) -> Response:
-    """201 for a new one, 200 for one that is there, 409 `wrong_class` if of another class; 404 `class_unknown`."""
+    """201 for a new object, 200 for an existing one. 409 `wrong_class`: it belongs to another class. 404
+    `class_unknown`."""
     uuid, created = await config.create_object(await known_class(config, wish.klass), wish.uuid)
     return JSONResponse(as_json(ObjectBody(uuid=uuid, klass=wish.klass)), 201 if created else 200)
 
@@ -168,8 +170,8 @@ def _limits(app: UUID) -> JsonLimits:
 async def _admitted(
     caller: Caller, directory: ClusterDirectory, app: UUID, text: str, permission: Permission
 ) -> UUID:
-    """The object that a path names, for operators with the permission, or `admin` to write schemas that the centre
-    itself goes by; and for the agent of a cluster, that cluster only, for its status. Nobody else learns of names."""
+    """Returns the object in a path to operators with the permission (`admin` to write schemas that the centre itself
+    uses), and to a cluster's agent only its cluster, for its status. Nobody else can find out which names exist."""
     if isinstance(caller, OperatorToken):
         operator = require(caller, permission)
         object_ = await known_object(directory, app, text)

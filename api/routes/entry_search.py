@@ -25,14 +25,14 @@ from edgewright.errors import Invalid, NotFound, TooLarge
 from edgewright.ports.config_store import ConfigStore
 
 PAGE = 32
-"""Entries that are held at a time; each has at most 1 MiB."""
+"""Entries in memory at a time; each has at most 1 MiB."""
 MOST_FOUND = 8 * 1024 * 1024
-"""Bytes of an answer."""
+"""Most bytes of an answer."""
 MOST_TERMS = 32
 SERVICES = frozenset({SERVICE_CLUSTER_MANAGER, SERVICE_CONFIG_STORE, SERVICE_DIRECTORY, SERVICE_GIT})
-"""All that ACS clients find here; they all live at the same URL."""
+"""The services that ACS clients find here, all at the same URL."""
 NOTHING = "undefined"
-"""How clients in JavaScript write that nothing may stand at a path."""
+"""What JavaScript clients send if a path must have no value."""
 
 router = APIRouter(tags=["config store"])
 
@@ -40,10 +40,10 @@ router = APIRouter(tags=["config store"])
 @router.get("/v1/app/{app}/search", summary="Search entries", response_model=list[Any])
 @router.get("/v2/app/{app}/search", summary="Search entries", response_model=list[Any])
 async def search(operator: Reader, app: NamedApplication, request: Request, room: TheStoreRoom) -> Response:
-    """Each parameter is a path into the entry, such as `flux.version`, and the JSON value that has to stand there.
+    """Each parameter is a path into the entry, such as `flux.version`, and the JSON value that it must have.
 
-    Answers with the UUIDs of the objects, sorted. Parameters called `@name` make each an object: its `uuid`, and
-    for each `name` what stands at the path that the parameter says.
+    Returns the UUIDs of the objects, sorted. With parameters called `@name`, each result is an object instead: its
+    `uuid` and, for each `name`, the value at the path in that parameter.
     """
     query = _query(request)
     async with room.searches.turn(asker(operator)):
@@ -55,7 +55,7 @@ async def search(operator: Reader, app: NamedApplication, request: Request, room
 async def search_class(
     *, operator: Reader, app: NamedApplication, klass: UUID, request: Request, room: TheStoreRoom
 ) -> Response:
-    """Likewise, of the members of one class only."""
+    """Searches like the route for all objects, but only among the members of one class."""
     query = _query(request)
     async with room.searches.turn(asker(operator)):
         members = frozenset(await room.config.members(await known_class(room.config, klass)))
@@ -64,12 +64,12 @@ async def search_class(
 
 @router.get("/v1/service/{service_uuid}", summary="Where a service of ACS is")
 async def find_service(service_uuid: UUID, _caller: KnownToStore, offer: TheOffer) -> list[ServiceBody]:
-    """The one record of a service that this gateway stands in for; 404 for any other."""
+    """Returns the one record of a service that this gateway provides; 404 for any other."""
     if service_uuid not in SERVICES:
         raise NotFound(
             f"There is no service {service_uuid} here.",
             code="service_unknown",
-            hint="A gateway stands in for cluster manager, Config Store, directory and Git.",
+            hint="A gateway provides cluster manager, Config Store, directory and Git.",
         )
     return [ServiceBody(url=offer.external_url)]
 
@@ -93,7 +93,7 @@ async def _found(config: ConfigStore, app: UUID, query: EntryQuery, members: Col
 
 
 def _matching(page: Sequence[tuple[UUID, str]], query: EntryQuery, members: Collection[UUID] | None) -> list[bytes]:
-    """The results of a page, as JSON; takes too long for an event loop."""
+    """Returns the results of a page as JSON. Run it in a thread: it is too slow for the event loop."""
     bodies = ((object_, json.loads(text)) for object_, text in page if members is None or object_ in members)
     return [
         json.dumps(_result(object_, body, query), ensure_ascii=False, separators=(",", ":")).encode()

@@ -1,9 +1,9 @@
-"""Server-sent events: the audit log as it grows, resumable by ``Last-Event-ID``.
+"""Streams the audit log as server-sent events; clients resume with ``Last-Event-ID``.
 
-Events have no ``event:`` name, so that a browser's ``onmessage`` receives every one; what happened is their ``kind``.
-Who begins without a position is told one at once, as an event named ``position``: a connection that breaks before
-anything has happened is resumed there. A stream that does not follow ends with such an event: without it, it broke.
-Libraries take an ``id`` only from an event that has data.
+Events have no ``event:`` name, so that a browser's ``onmessage`` receives all of them; their ``kind`` says what
+happened. A client that starts without a position gets one at once, as an event named ``position``, so that it can
+resume even if the connection breaks before anything happens. A stream that does not follow ends with such an event;
+without it, the connection broke. Libraries only accept an ``id`` from an event that has data.
 """
 
 import asyncio
@@ -31,11 +31,11 @@ from edgewright.ports.operators import OperatorToken, Permission
 POLL_SECONDS = 0.5
 KEEP_ALIVE_SECONDS = 15
 RECONNECT_MILLISECONDS = 1000
-"""How long a library waits before it connects again."""
+"""How long a client library waits before it reconnects."""
 POSITION = "position"
-"""Name of the event that tells a subscriber where it begins, or where it has arrived."""
+"""Name of the event that tells a subscriber its position in the stream."""
 MOST_CLUSTERS = 100
-"""That one stream may be asked for by name."""
+"""Most clusters that one stream can be filtered by."""
 _STREAM = """\
 Each event without a name is one line of the audit log: `data` is an `Event` as JSON, `id` its position. A subscriber
 that says nowhere to begin first gets one named `position`, with the `id` that it begins behind. With `follow=false`
@@ -63,9 +63,9 @@ async def events(
     kind: Annotated[list[EventKind] | None, Query(description="Only of this kind.")] = None,
     since: Annotated[AwareDatetime | None, Query(description="Only what happened then or later.")] = None,
     after: Annotated[
-        int | None, Query(ge=0, le=LAST_POSITION, description="Position to begin behind; 0: from the start.")
+        int | None, Query(ge=0, le=LAST_POSITION, description="Position after which to begin; 0: from the start.")
     ] = None,
-    follow: Annotated[bool, Query(description="False: ends after what has happened so far.")] = True,
+    follow: Annotated[bool, Query(description="False: the stream ends after past events.")] = True,
     last_event_id: Annotated[int | None, Header(ge=0, le=LAST_POSITION)] = None,
 ) -> EventSourceResponse:
     """Begins behind `Last-Event-ID`, else `after`; else from the start with `since` or `follow=false`, else now.
@@ -91,7 +91,7 @@ def _told(position: int) -> ServerSentEvent:
 
 
 class _Seated(EventSourceResponse):
-    """A stream whose end, whatever it is, frees its seat."""
+    """A stream that frees its seat, however it ends."""
 
     def __init__(self, stream: AsyncIterator[ServerSentEvent], seat: ExitStack) -> None:
         super().__init__(stream, ping=KEEP_ALIVE_SECONDS, headers={"X-Accel-Buffering": "no"})

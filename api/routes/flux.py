@@ -1,4 +1,4 @@
-"""The Flux that edges get: imported once by an administrator, shown to whoever asks."""
+"""The release of Flux for edges, which an administrator imports."""
 
 import asyncio
 from collections.abc import Sequence
@@ -26,8 +26,8 @@ router = APIRouter(tags=["flux"])
 class KeptFluxBody(Answer):
     """A release of Flux that this centre has.
 
-    ``version``: as its objects are labelled, null if they are not. ``imported_at``: for the first time. ``offered``:
-    edges that are attached from now on get this one.
+    ``version``: from the labels of its objects; null if there are none. ``imported_at``: when it was first imported.
+    ``offered``: edges that are attached from now on get this release.
     """
 
     version: str | None
@@ -37,11 +37,11 @@ class KeptFluxBody(Answer):
 
 
 class FluxBody(Answer):
-    """The Flux that edges get.
+    """The release of Flux that edges get.
 
-    ``version``: as its objects are labelled, null if they are not. ``sha256``: of the file that was imported.
-    ``images``: as edges pull them. ``mirror``: the registry that they are pulled from instead of Flux's.
-    ``releases``: all that were imported and are kept, the last one first.
+    ``version``: from the labels of its objects; null if there are none. ``sha256``: of the imported file.
+    ``images``: as edges pull them. ``mirror``: the registry that edges pull from instead of Flux's own.
+    ``releases``: all releases that the centre keeps, the latest import first.
     """
 
     model_config = ConfigDict(
@@ -90,17 +90,15 @@ async def import_flux(
     *,
     operator: Administrator,
     sha256: Annotated[str, Query(pattern="^[0-9A-Fa-f]{64}$", description="Of the file, as its release states it.")],
-    even_if_older: Annotated[
-        bool, Query(description="Edges get it even if the one that they get now is newer.")
-    ] = False,
+    even_if_older: Annotated[bool, Query(description="Import it even if edges get a newer one now.")] = False,
     request: Request,
     config: TheConfig,
     offer: TheOffer,
     room: TheUpgradeRoom,
 ) -> FluxBody:
-    """Edges that are attached from now on get this one; others keep what they have. 409 `flux_older`.
+    """Edges that are attached from now on get this release; others keep theirs. 409 `flux_older`.
 
-    The previous ones are kept, ten in all, for upgrades of edges.
+    The centre keeps ten releases in total, for upgrades of edges.
     """
     content = await bounded_body(request, MAX_BUNDLE_BYTES)
     flux = await asyncio.to_thread(checked_import, content, sha256)

@@ -1,4 +1,4 @@
-"""What somebody sees who opens the gateway's address: what this is, and where to go from here. Open."""
+"""The page at the gateway's address: what Edgewright is, with links. Needs no credentials."""
 
 import hashlib
 import re
@@ -55,7 +55,7 @@ router = APIRouter(tags=["health"])
 
 
 class FrontPage(Answer):
-    """What this is, and where to go from here. ``links`` are URLs by name; the other two say what each is for."""
+    """What Edgewright is, with links by name, commands and documents."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -106,7 +106,7 @@ class FrontRoom:
 
 
 async def front_room_of(request: Request) -> FrontRoom:
-    """That of the application that serves this request. Not a plain function: those run in threads."""
+    """Returns that of this request's application. Async, because FastAPI runs plain functions in threads."""
     room: FrontRoom = request.app.state.front_room
     return room
 
@@ -131,7 +131,7 @@ async def front_page(request: Request, room: Annotated[FrontRoom, Depends(front_
 
 
 def prefers_html(accept: str) -> bool:
-    """Whether a header ``Accept`` names HTML, and likes it at least as much as JSON. ``curl`` names neither."""
+    """Whether an ``Accept`` header names HTML, and does not prefer JSON. ``curl`` names neither."""
     qualities: dict[str, float] = {}
     for each in accept.lower().split(","):
         kind, *parameters = (part.strip() for part in each.split(";"))
@@ -148,7 +148,7 @@ def _template() -> str:
 
 @cache
 def _policy() -> str:
-    """Nothing may be loaded; of styles, exactly those of the page."""
+    """Returns a policy that allows no resources but the page's own styles."""
     style = _STYLE.search(_template())
     digest = b64encode(hashlib.sha256(style[1].encode() if style else b"").digest()).decode()
     closed = ("base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'")
@@ -170,5 +170,5 @@ def _typed(texts: Mapping[str, str]) -> Iterator[tuple[str, str]]:
 
 
 def _described(terms: Iterable[tuple[str, str]]) -> str:
-    """A list of terms, which are HTML, with texts, which are not."""
+    """Returns a description list. The terms are HTML; the texts are escaped here."""
     return "\n".join(f"<dt>{term}</dt><dd>{escape(text)}</dd>" for term, text in terms)

@@ -35,9 +35,9 @@ from edgewright.ports.operators import OperatorToken, Permission
 RECEIVE = "git-receive-pack"
 
 REQUEST_LIMIT = 1024 * 1024 * 1024
-"""Bytes after which a request is broken off; pushes and fetches have smaller limits of their own."""
+"""Most bytes of a request; pushes and fetches have smaller limits."""
 FETCH_LIMIT = 4 * 1024 * 1024
-"""Bytes of a fetch's request as it comes; it lists commits that the client has."""
+"""Most bytes of a fetch's request as received; it lists the commits that the client has."""
 EVENT_ATTEMPTS = 3
 
 router = APIRouter(tags=["git"])
@@ -60,17 +60,17 @@ _ASKS = {
         {"name": "git-protocol", "in": "header", "required": False, "schema": {**_TEXT, "title": "Git-Protocol"}},
     ]
 }
-"""What a request for refs may say. FastAPI takes longer to look for it than for all else of a poll, so that it is
-only described here."""
+"""The parameter of a request for refs. It is only documented here: parsing it would take FastAPI longer than the rest
+of a poll."""
 _REQUEST = {"requestBody": {"required": True, "content": {"application/x-git-*": {"schema": {"type": "string"}}}}}
 
 Asked = UUID | SharedRepository | None
-"""The repository that a request names; None: there is none of that name."""
+"""The repository that a request names; None: there is none with that name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Admitted:
-    """A repository that the caller may read or push to. ``shared``: one that people push to, and every edge reads."""
+    """A repository that the caller may use. ``shared``: set if it is a shared repository that people push to."""
 
     uuid: UUID
     shared: SharedRepository | None = None
@@ -108,7 +108,7 @@ async def cluster_service(name: str, service: str, call: KnownToGit) -> Response
     openapi_extra=_ASKS,
 )
 async def shared_refs(name: str, call: KnownToGit) -> Response:
-    """What every cluster reads: `helm-charts`, and repositories of yours."""
+    """For repositories that every cluster reads: `helm-charts` and your own."""
     return await _refs(call, await _shared_named(call, name))
 
 
@@ -120,7 +120,7 @@ async def shared_refs(name: str, call: KnownToGit) -> Response:
     openapi_extra=_REQUEST,
 )
 async def shared_service(name: str, service: str, call: KnownToGit) -> Response:
-    """What every cluster reads: `helm-charts`, and repositories of yours, which alone take pushes."""
+    """For repositories that every cluster reads: `helm-charts` and your own. You can only push to your own."""
     return await _rpc(call, await _shared_named(call, name), service)
 
 
@@ -191,22 +191,22 @@ def _guest(caller: GitCaller) -> Guest:
 
 
 async def _admit(room: GitRoom, caller: GitCaller, asked: Asked, *, pushes: bool) -> Admitted:
-    """The repository, if the caller may do that to it.
+    """Returns the repository, if the caller may read it or push to it.
 
-    Edges ask for their own and for the charts all the time, and nothing is looked up for these.
+    Edges poll their own repository and the charts all the time, so these need no look-up.
 
     Raises:
-        Forbidden: it may not; clusters are told so of repositories that do not exist, too.
+        Forbidden: the caller may not; clusters also get this answer for repositories that do not exist.
         NotFound: code ``repository_unknown``.
         Gone: code ``cluster_deleted``.
-        Conflict: code ``deleting``: a push would bring back what the deletion has just taken away.
+        Conflict: code ``deleting``: a push would bring back what the deletion has just removed.
     """
     if isinstance(caller, OperatorToken):
         require(caller, Permission.PUSH if pushes else Permission.READ)
         if asked == REPOSITORY_HELM_CHARTS and pushes:
             raise Forbidden(
                 "The centre writes shared/helm-charts; nobody pushes to it with Git.",
-                hint="Push a chart of yours with: edgewright chart push FOLDER.",
+                hint="To push a chart of your own, use: edgewright chart push FOLDER.",
             )
         return await _found(room, asked, pushes=pushes)
     if caller.credential.role is Role.FLUX and not pushes:
@@ -221,7 +221,7 @@ async def _admit(room: GitRoom, caller: GitCaller, asked: Asked, *, pushes: bool
 
 
 async def _found(room: GitRoom, asked: Asked, *, pushes: bool) -> Admitted:
-    """The repository, if it is there for operators; raises like ``_admit``."""
+    """Returns the repository for an operator; raises like ``_admit``."""
     if isinstance(asked, SharedRepository):
         return Admitted(asked.uuid, asked)
     if asked == REPOSITORY_HELM_CHARTS:
@@ -233,7 +233,7 @@ async def _found(room: GitRoom, asked: Asked, *, pushes: bool) -> Admitted:
             raise Conflict(
                 "The cluster is being deleted and takes no more pushes.",
                 code="deleting",
-                hint="`edgewright cluster undelete NAME` takes a deletion back, as long as it has not begun.",
+                hint="`edgewright cluster undelete NAME` cancels a deletion that has not begun yet.",
             )
         return Admitted(row.uuid)
     shared = None if asked is None else await room.repositories.find(asked)
@@ -247,7 +247,7 @@ async def _found(room: GitRoom, asked: Asked, *, pushes: bool) -> Admitted:
 
 
 async def _push(room: GitRoom, admitted: Admitted, actor: str) -> PushContext:
-    """What the push may do, and whom it is told to."""
+    """Returns what the push may do, and who is told about it."""
     teller = _teller(room, admitted, actor)
     if admitted.shared is not None:
         return PushContext(on_pushed=teller, folder=ANY_PATH)
@@ -255,7 +255,7 @@ async def _push(room: GitRoom, admitted: Admitted, actor: str) -> PushContext:
 
 
 async def _own(room: GitRoom, repository: UUID) -> OwnObjects:
-    """What a push must not take over on the edge; nothing if the repository is of no cluster."""
+    """Returns the objects that a push must not take over on the edge; none for a shared repository."""
     row = await room.directory.get(repository)
     if row is None:
         return NOTHING
@@ -265,7 +265,7 @@ async def _own(room: GitRoom, repository: UUID) -> OwnObjects:
 
 
 async def _cluster_named(call: GitCall, name: str) -> UUID | None:
-    """The cluster with that name; for a cluster's own credential no name but its own is looked up."""
+    """Finds the cluster with that name; a cluster's own credential only finds its own."""
     bare = name.removesuffix(".git")
     if isinstance(call.caller, OperatorToken):
         return await call.room.directory.find(bare)
@@ -278,7 +278,7 @@ async def _shared_named(call: GitCall, name: str) -> Asked:
 
 
 class _AnswerToGuest(StreamingResponse):
-    """An answer whose end, whatever it is, ends the visit."""
+    """An answer that ends the visit, however the answer ends."""
 
     def __init__(self, answer: GitAnswer, visit: ExitStack) -> None:
         super().__init__(answer.body, headers=dict(answer.headers))
@@ -290,9 +290,9 @@ class _AnswerToGuest(StreamingResponse):
 
 
 def _teller(room: GitRoom, admitted: Admitted, actor: str) -> Callable[[Pushed], Awaitable[None]]:
-    """What is done when ``main`` has moved: it is told in the timeline of the cluster, whose workflow looks at it.
+    """Returns what to do once ``main`` has moved: record the push in the cluster's timeline and nudge its workflow.
 
-    A shared repository is of no cluster: the push is told in the audit log alone.
+    A shared repository belongs to no cluster, so its pushes are only in the audit log.
     """
     shared = admitted.shared
     life = f"{shared.etag} " if shared else ""  # one that was removed and made again may get the same commits

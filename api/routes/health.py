@@ -1,4 +1,4 @@
-"""Health: who this is, whether it lives, whether it can work, and what it counts."""
+"""Identity, liveness, readiness and metrics of the gateway."""
 
 import asyncio
 from collections.abc import Set as AbstractSet
@@ -41,7 +41,7 @@ class Ping(Answer):
 
 
 class Health(Answer):
-    """``degraded`` names what is away or held back without keeping the gateway from its work."""
+    """``degraded`` names what is unavailable or paused, although the gateway can still work."""
 
     status: Literal["ok"] = "ok"
     degraded: list[str] = Field(default_factory=list)
@@ -49,13 +49,13 @@ class Health(Answer):
 
 @dataclass(frozen=True)
 class HealthRoom:
-    """What tells whether a gateway can work.
+    """What the health checks look at.
 
     Args:
-        service: what ``/ping`` says that this is.
+        service: how ``/ping`` identifies this gateway.
         sweep_every: how often the sweep begins.
         broken: names of background tasks that ended by a defect.
-        unwritable: set while the database takes nothing.
+        unwritable: set while the database accepts no writes.
     """
 
     edge_reports: EdgeReports
@@ -69,7 +69,7 @@ class HealthRoom:
 
 
 async def health_room_of(request: Request) -> HealthRoom:
-    """That of the application that serves this request. Not a plain function: those run in threads."""
+    """Returns that of this request's application. Async, because FastAPI runs plain functions in threads."""
     room: HealthRoom = request.app.state.health_room
     return room
 
@@ -79,7 +79,7 @@ TheHealthRoom = Annotated[HealthRoom, Depends(health_room_of)]
 
 @router.get("/ping", summary="Identify the gateway")
 async def ping(room: TheHealthRoom) -> Ping:
-    """Needs no credentials. Clients of ACS, the AMRC Connectivity Stack, ask this first."""
+    """Needs no credentials. Clients of ACS, the AMRC Connectivity Stack, call this first."""
     return Ping(
         service=room.service,
         version=__version__,
@@ -89,7 +89,7 @@ async def ping(room: TheHealthRoom) -> Ping:
 
 @router.get("/healthz", summary="Check that the process is alive")
 async def healthz() -> Health:
-    """Needs no credentials, and checks no other part."""
+    """Needs no credentials. Checks nothing but this process."""
     return Health()
 
 
@@ -97,8 +97,8 @@ async def healthz() -> Health:
     "/readyz", summary="Check that the gateway can work", responses={503: {"description": "A part is out of reach."}}
 )
 async def readyz(room: TheHealthRoom) -> Health:
-    """Needs no credentials. 503 names the part that is out of reach: database (also one that cannot be written) or
-    Git storage. Without Temporal, or while the sweep does not run or is paused, the gateway still accepts writes.
+    """Needs no credentials. 503 names what is unavailable: the database (even if only writes fail) or Git storage.
+    The gateway still accepts writes without Temporal, or while the sweep is paused or does not run.
     """
     if room.broken:
         raise Waiting(f"A background task has ended: {', '.join(sorted(room.broken))}.", code="gateway_broken")
@@ -134,7 +134,7 @@ async def _reaches_database(room: HealthRoom) -> bool:
 
 
 async def _reaches_git(room: HealthRoom) -> bool:
-    """Whether our Git storage is there, and not only the empty folder at which its volume is not mounted."""
+    """Whether the Git storage is there, and not just the empty mount point of its volume."""
     try:
         async with asyncio.timeout(PROBE_SECONDS):
             return await asyncio.to_thread(room.git.exists, REPOSITORY_HELM_CHARTS)
@@ -151,7 +151,7 @@ async def _reaches_temporal(room: HealthRoom) -> bool:
 
 
 async def _sweeps(room: HealthRoom) -> bool:
-    """Whether the sweep runs; nobody can tell before a gateway has listened for a while."""
+    """Whether the sweep runs; assumed until a gateway has been listening for a while."""
     try:
         async with asyncio.timeout(PROBE_SECONDS):
             age = await room.edge_reports.sweep_age()
@@ -161,7 +161,7 @@ async def _sweeps(room: HealthRoom) -> bool:
 
 
 async def _is_sweep_paused(room: HealthRoom) -> bool:
-    """Whether somebody has paused its schedule: that is told at once, not only after the rounds that it misses."""
+    """Whether somebody paused the schedule of the sweep. Checked to report it at once, not after missed rounds."""
     try:
         async with asyncio.timeout(PROBE_SECONDS):
             return await room.fleet.sweep_is_paused()

@@ -25,14 +25,14 @@ router = APIRouter(tags=["agent image"], include_in_schema=False)  # the specifi
 
 @dataclass(frozen=True)
 class RegistryRoom:
-    """What the registry works with. ``images``: None where the gateway serves none."""
+    """Ports of the registry. ``images``: None if the gateway serves none."""
 
     images: AgentImages | None
     downloads: ImageDownloads
 
 
 class TagList(BaseModel):
-    """The tags of the repository, the newest first; none while no image has been built."""
+    """The tags of the repository, newest first; empty until an image is built."""
 
     name: str
     tags: list[str]
@@ -49,20 +49,20 @@ TheRegistry = Annotated[RegistryRoom, Depends(_room)]
 @router.get("/v2/")
 @router.get("/v2")
 async def registry_version() -> Response:
-    """What a runtime asks first: an empty object says that it may go on without a login."""
+    """Runtimes ask this first. The empty object means that they need no login."""
     return JSONResponse({}, headers=_VERSION)
 
 
 @router.get(f"{IN_REPOSITORY}/tags/list")
 async def image_tags(room: TheRegistry) -> Response:
-    """The tag that edges are told to pull, and those of images before: each build has its own."""
+    """Returns the tag that edges pull now, and those of earlier images: each build has its own."""
     tags = TagList(name=REPOSITORY, tags=list(await asyncio.to_thread(room.images.tags)) if room.images else [])
     return JSONResponse(tags.model_dump(), headers=_VERSION)
 
 
 @router.get(f"{IN_REPOSITORY}/manifests/{{reference}}")
 async def image_manifest(reference: str, room: TheRegistry) -> Response:
-    """By tag or digest; 404 `manifest_unknown`."""
+    """Finds a manifest by tag or digest. 404 `manifest_unknown`."""
     found = await asyncio.to_thread(room.images.manifest, reference) if room.images else None
     if found is None:
         raise NotFound("The agent's image has no such manifest.", code="manifest_unknown", hint=_HINT)
@@ -71,7 +71,8 @@ async def image_manifest(reference: str, room: TheRegistry) -> Response:
 
 @router.get(f"{IN_REPOSITORY}/blobs/{{digest}}")
 async def image_blob(digest: str, request: Request, room: TheRegistry) -> Response:
-    """A layer or the configuration; parts of it with `Range`. 404 `blob_unknown`; 429 and 503 `image_busy`."""
+    """Returns a layer or the configuration, or a part of it with `Range`. 404 `blob_unknown`; 429 and 503
+    `image_busy`."""
     path = await asyncio.to_thread(room.images.blob, digest) if room.images else None
     if path is None:
         raise NotFound("The agent's image has no such blob.", code="blob_unknown", hint=_HINT)

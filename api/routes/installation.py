@@ -1,4 +1,4 @@
-"""What the bootstrap script fetches and applies, beyond what fits into it."""
+"""Manifests that the bootstrap script fetches and applies, because they do not fit into it."""
 
 import asyncio
 from typing import Annotated, Any
@@ -30,7 +30,7 @@ router = APIRouter(tags=["bootstrap"])
     responses=MANIFESTS,
 )
 async def flux_manifests(*, _cluster: Installed, config: TheConfig, offer: TheOffer) -> Response:
-    """The imported bundle without its Namespace, its images from the mirror; 404 `flux_not_imported`."""
+    """Returns the imported bundle without its Namespace, with its images from the mirror. 404 `flux_not_imported`."""
     stored = await stored_flux(config)
     if stored is None:
         raise not_imported()
@@ -45,7 +45,7 @@ async def flux_manifests(*, _cluster: Installed, config: TheConfig, offer: TheOf
     responses=MANIFESTS,
 )
 async def agent_manifests(*, cluster: Installed, offer: TheOffer) -> Response:
-    """Its account, its rights, its pod; 404 `agent_image_unset`."""
+    """Returns the agent's account, rights and pod. 404 `agent_image_unset`."""
     if (pod := offer.agent_pod()) is None:
         raise no_agent_image()
     return _manifests(render_agent(pod, namespace=cluster.spec.namespace))
@@ -58,7 +58,8 @@ async def agent_manifests(*, cluster: Installed, offer: TheOffer) -> Response:
     responses=MANIFESTS,
 )
 async def fetching_policy_manifests(*, cluster: Installed) -> Response:
-    """ValidatingAdmissionPolicies, for Kubernetes 1.30 and newer: of Flux's sources, and of its other rights."""
+    """Returns ValidatingAdmissionPolicies for Kubernetes 1.30 and newer, which limit what the agent may do to Flux's
+    sources and with its other rights."""
     return _manifests(render_fetching_policy(namespace=cluster.spec.namespace))
 
 
@@ -69,7 +70,7 @@ async def fetching_policy_manifests(*, cluster: Installed) -> Response:
     responses=MANIFESTS,
 )
 async def fetching_right_manifests(*, cluster: Installed) -> Response:
-    """To be granted once the policy denies, and not before."""
+    """Grant this right only once the policy is in force."""
     return _manifests(render_fetching_right(namespace=cluster.spec.namespace))
 
 

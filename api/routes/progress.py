@@ -1,4 +1,4 @@
-"""How far a cluster is: setup status, readiness, timeline, and what deletions could not clean."""
+"""Progress of clusters: setup status, readiness, timeline, and residue of deletions."""
 
 import asyncio
 import time
@@ -34,14 +34,14 @@ router = APIRouter(tags=["progress"])
 
 LONGEST_WAIT = 60.0
 POLL_SECONDS = (0.05, 0.5)
-"""First and longest pause between two looks at the projection."""
+"""First and longest pause between two reads of the projection."""
 QUERY_SECONDS = 2.0
 PAGE = 1000
 
 
 @dataclass(frozen=True)
 class ProgressRoom:
-    """What shows how far clusters are, and the events of them all. ``closing``: set when long answers have to end."""
+    """Ports for the progress and events of clusters. ``closing``: set when long answers have to end."""
 
     directory: ClusterDirectory
     config: ConfigStore
@@ -52,7 +52,7 @@ class ProgressRoom:
 
 
 async def progress_room_of(request: Request) -> ProgressRoom:
-    """That of the application that serves this request. Not a plain function: those run in threads."""
+    """Returns that of this request's application. Async, because FastAPI runs plain functions in threads."""
     room: ProgressRoom = request.app.state.progress_room
     return room
 
@@ -67,7 +67,7 @@ TheProgressRoom = Annotated[ProgressRoom, Depends(progress_room_of)]
     responses={304: {"description": "It has the revision that `If-None-Match` names."}},
 )
 async def setup_status(*, _operator: Reader, uuid: KnownCluster, request: Request, room: TheProgressRoom) -> Response:
-    """`ready: true` when the cluster is commissioned. 404 for an unknown or removed one, 410 for a deleted one.
+    """`ready: true` once the cluster is commissioned. 404: it is unknown or removed. 410: it was deleted.
 
     Honours `If-None-Match`.
     """
@@ -95,7 +95,7 @@ async def ready(
     room: TheProgressRoom,
     wait: Annotated[float, Query(ge=0, le=LONGEST_WAIT, description="Seconds.")] = 0.0,
 ) -> Response:
-    """Asks the workflow; if that is away, what it published last, marked with `as_of`."""
+    """Asks the workflow. If it does not answer, returns what it published last, marked with `as_of`."""
     until = time.monotonic() + wait
     pause, longest = POLL_SECONDS
     row = await open_cluster(room, uuid)
@@ -120,10 +120,10 @@ async def timeline(
     after: Annotated[int, Query(ge=0, le=LAST_POSITION, description="The `next` of the previous page.")] = 0,
     limit: Annotated[int, Query(ge=1, le=PAGE)] = PAGE,
 ) -> Timeline:
-    """Complete since the UUID was made, also after the deletion.
+    """Returns all events since the UUID was created, even after the deletion.
 
-    A page holds what was written next, in the order in which it happened: what a workflow does is written a moment
-    after it happened.
+    A page holds the events that were written next, in the order in which they happened. Events of workflows are
+    written a moment after they happen.
     """
     row = await room.directory.get(uuid)
     items = await room.audit.timeline(uuid, after=after, limit=limit)
@@ -140,7 +140,7 @@ async def timeline(
 
 @router.get("/v1/residue", summary="Residue of deletions")
 async def residue(*, _operator: Reader, room: TheProgressRoom) -> ResidueList:
-    """What deletions could not clean up yet; listed until it is cleaned up."""
+    """Lists what deletions could not clean up, until it is cleaned up."""
     found = []
     for phase in (Phase.DETACHING, Phase.DELETED):
         async for row in _rows(room.directory, phase):
@@ -164,7 +164,7 @@ async def _rows(directory: ClusterDirectory, phase: Phase) -> AsyncIterator[Clus
 
 
 def _published_ready(row: ClusterRow) -> bool:
-    """Ready as far as the projection goes."""
+    """Whether the projection says that the cluster is ready."""
     return says_ready(row.projection, row)
 
 

@@ -1,4 +1,4 @@
-"""How an edge cluster gets in: registration tokens, and the registration itself."""
+"""Registration tokens, and the registration of edges."""
 
 import secrets
 from datetime import datetime, timedelta
@@ -34,7 +34,7 @@ router = APIRouter(tags=["bootstrap"])
     response_model=str,
 )
 async def bootstrap_url(operator: ClusterOperator, uuid: KnownCluster, room: TheAdmissionRoom) -> Response:
-    """A JSON string: the URL, with a token that expires in an hour. Earlier unspent tokens become invalid."""
+    """Returns the URL as a JSON string; its token expires in an hour. Earlier unspent tokens become invalid."""
     url, _ = await _issue(room, uuid, DEFAULT_EXPIRY, operator)
     return JSONResponse(url, headers=NO_STORE)
 

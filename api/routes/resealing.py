@@ -1,7 +1,7 @@
-"""Re-sealing: an operator asks for it, the edge's own controller does it, the workflow commits it.
+"""Re-sealing: an operator requests it, the edge's own controller does it, and the workflow commits the result.
 
-No plaintext leaves the edge. What a lying agent can send destroys at most its own cluster's values: it reads and
-writes no other ones, and one commit, which can be reverted, holds what it sent.
+No plaintext leaves the edge. A lying agent can only destroy values of its own cluster: it can neither read nor write
+others, and everything that it sent is in one commit, which you can revert.
 """
 
 import asyncio
@@ -29,13 +29,13 @@ from edgewright.ports.resealing import ResealedValue, nothing_to_reseal
 from edgewright.sealing import ResealingAnswer, judge_answers, stale_secrets
 
 RESEALED_JSON = JsonLimits(4 * 1024 * KIB, levels=10, nodes=20_000)
-"""Limits of a body of re-sealed values: an agent sends what fits into 256 KiB, and one Secret whatever its size."""
+"""Limits of a body of re-sealed values: an agent sends up to 256 KiB, or a single Secret of any size."""
 
 router = APIRouter()
 
 
 def demand_resealing(agent: AgentCaller) -> None:
-    """Lets agents of clusters pass that are being re-sealed; others are refused before what they send is read.
+    """Admits agents of clusters that are being re-sealed; refuses others before their bodies are read.
 
     Raises:
         Forbidden: like ``api.auth.require_active``.
@@ -65,7 +65,7 @@ async def reseal(
     wish: Annotated[ResealWish, Depends(JsonBody(ResealWish, optional=True))],
     room: TheSecretRoom,
 ) -> Response:
-    """Everything that another certificate than the one in use has sealed; joins a re-sealing that is under way."""
+    """Re-seals everything that was not sealed with the certificate in use; joins a re-sealing that is under way."""
     row = await open_cluster(room, uuid)
     check_writable(row)
     certificate = sealing_certificate(row)
@@ -77,7 +77,7 @@ async def reseal(
         raise Conflict(
             f"Every value of {row.spec.name} is sealed with the certificate in use.",
             code="nothing_to_reseal",
-            hint="For a newer key, let the edge's sealed-secrets controller make one; its certificate is reported.",
+            hint="For a newer key, let the edge's sealed-secrets controller make one. The agent reports it.",
         )
     await room.nudges.nudge(uuid)
     return JSONResponse(as_json(begun), status_code=202)
@@ -90,7 +90,7 @@ async def reseal(
     responses={409: {"description": "The centre has not asked for any, or another certificate is in use."}},
 )
 async def resealed(call: Annotated[Answers, Depends(_FROM_ASKED_AGENT)]) -> ResealedAnswer:
-    """Taken only where the driving repository still holds what a value replaces, and only for what was asked for."""
+    """Accepts a value only if it was asked for, and the driving repository still holds the one that it replaces."""
     wish, room = call.body, call.room
     row = await open_cluster(room, call.agent.cluster)
     certificate = sealing_certificate(row)

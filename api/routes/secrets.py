@@ -42,26 +42,26 @@ PATH = WHOLE_PATH + "/{key}"
 router = APIRouter(tags=["secrets"])
 
 DryRun = Annotated[
-    str | None, Query(description="Present, `true` or `1`: everything is checked and sealed, nothing is stored.")
+    str | None, Query(description="Present, `true` or `1`: checks and seals everything, but stores nothing.")
 ]
 SecretTypeQuery = Annotated[
     str | None,
-    Query(alias="type", description="Of the Secret, such as `kubernetes.io/tls`. Only of a new one: 409 otherwise."),
+    Query(alias="type", description="Type of a new Secret, such as `kubernetes.io/tls`. It cannot change: 409."),
 ]
 LabelQuery = Annotated[
     list[str],
     Query(
         alias="label",
         max_length=MOST_LABELS,
-        description="A label of the Secret, `name=value`; `name-` removes one. Labels that are not named stay.",
+        description="A label of the Secret, `name=value`; `name-` removes one. Other labels stay.",
     ),
 ]
 AnnotationQuery = Annotated[
-    list[str], Query(alias="annotation", max_length=MOST_ANNOTATIONS, description="The same for its annotations.")
+    list[str], Query(alias="annotation", max_length=MOST_ANNOTATIONS, description="An annotation, in the same form.")
 ]
 CreateNamespace = Annotated[
     str | None,
-    Query(description="Present, `true` or `1`: the same commit gives the edge the namespace, too."),
+    Query(description="Present, `true` or `1`: the same commit creates the namespace on the edge, too."),
 ]
 NO_CONTENT: dict[int | str, dict[str, Any]] = {
     204: {"description": "Committed.", "headers": {COMMIT_HEADER: {"schema": {"type": "string"}}}}
@@ -96,13 +96,14 @@ async def put_secret(
     annotations: AnnotationQuery = [],  # noqa: B006 - FastAPI copies it
     create_namespace: CreateNamespace = None,
 ) -> Response:
-    """Sealed here, for this cluster only; 204 means that the commit is on disk. Honours `Idempotency-Key`.
+    """Seals the value for this cluster only; 204 means that the commit is on disk. Honours `Idempotency-Key`.
 
-    Type, labels and annotations are the whole Secret's, are not encrypted, and stay when another value is set. A type
-    that needs several keys, such as `kubernetes.io/tls`, takes `POST …/secret`: all keys at once.
+    Type, labels and annotations belong to the whole Secret, are not encrypted, and stay when you set another value.
+    For a type that needs several keys, such as `kubernetes.io/tls`, use `POST …/secret` to set all keys at once.
 
-    Nothing is sealed into `kube-system`, Flux's namespace or `edgewright`: 422 `namespace_reserved`. Secrets in more
-    than 250 namespaces: 422 `too_many_namespaces`. `Edgewright-Warning`: the edge does not have the namespace yet.
+    422 `namespace_reserved`: nothing is sealed into `kube-system`, Flux's namespace or `edgewright`. 422
+    `too_many_namespaces`: a cluster can have secrets in 250 namespaces. `Edgewright-Warning`: the edge does not have
+    the namespace yet.
     """
     place = SecretKey(namespace, name, key).check()
     creates = _is_on(create_namespace, "create_namespace")
@@ -129,11 +130,11 @@ async def patch_secret(
     room: TheSecretRoom,
     dryrun: DryRun = None,
 ) -> Response:
-    """JSON merge patch; all values stay, sealed as they are. 204: committed. Honours `Idempotency-Key`.
+    """Takes a JSON merge patch; all values stay sealed as they are. 204: committed. Honours `Idempotency-Key`.
 
-    404 `secret_unknown`: there is no such Secret. 409 `secret_type_immutable`: Kubernetes lets nobody change the type
-    of a Secret that is there: delete it and set it again. Reserved: 422 `namespace_reserved`,
-    `secret_metadata_reserved`.
+    404 `secret_unknown`: there is no such Secret. 409 `secret_type_immutable`: Kubernetes does not allow changing the
+    type of an existing Secret; delete it and set it again. 422 `namespace_reserved`, `secret_metadata_reserved`: the
+    namespace or the name of a label or annotation is reserved.
     """
     secret = SecretReference(namespace, name).check()
     templates = {secret: template_of_patch(patch)}
@@ -157,7 +158,7 @@ async def delete_secret(
     room: TheSecretRoom,
     dryrun: DryRun = None,
 ) -> Response:
-    """The file goes with its last key. Possible in reserved namespaces, too. Honours `Idempotency-Key`."""
+    """Removes the Secret's file with its last key. Allowed in reserved namespaces, too. Honours `Idempotency-Key`."""
     place = SecretKey(namespace, name, key).check()
     wish = _wish(request, uuid, operator, [place], dryrun=dryrun)
 
@@ -177,13 +178,13 @@ async def change_secrets(
     room: TheSecretRoom,
     dryrun: DryRun = None,
 ) -> Response:
-    """One commit, all or nothing; at most 8 MiB. `Edgewright-Commit` names it. Honours `Idempotency-Key`.
+    """Makes one commit, all or nothing; at most 8 MiB. `Edgewright-Commit` names it. Honours `Idempotency-Key`.
 
-    `secrets` gives Secrets their type, labels and annotations; it names Secrets that `changes` has keys of.
+    `secrets` sets type, labels and annotations of Secrets; `changes` must have a key of each of them.
 
-    Nothing is sealed into `kube-system`, Flux's namespace or `edgewright`: 422 `namespace_reserved`. Secrets in more
-    than 250 namespaces: 422 `too_many_namespaces`. `warnings`, and `Edgewright-Warning`, name the namespaces that the
-    edge does not have yet.
+    422 `namespace_reserved`: nothing is sealed into `kube-system`, Flux's namespace or `edgewright`. 422
+    `too_many_namespaces`: a cluster can have secrets in 250 namespaces. `warnings` and `Edgewright-Warning` name the
+    namespaces that the edge does not have yet.
     """
     changes = [_key_change(index, change) for index, change in enumerate(wish.changes)]
     places = [change.place for change in changes]
@@ -212,7 +213,8 @@ async def list_secrets(
     namespace: Annotated[str | None, Query(description="Only of this namespace.")] = None,
     name: Annotated[str | None, Query(description="Only Secrets of this name.")] = None,
 ) -> Response:
-    """Names, keys, when and with which certificate they were sealed, how far each is on the edge. Never a value."""
+    """Lists names and keys, when and with which certificate they were sealed, and their state on the edge. Never
+    returns a value."""
     row = await open_cluster(room, uuid)
     listed = await asyncio.to_thread(secret_listing.list_secrets, room.git, row, namespace=namespace, name=name)
     return JSONResponse(as_json(listed), headers=NO_STORE)
@@ -250,7 +252,7 @@ async def _plaintext(request: Request) -> Plaintext:
         raise TooLarge(
             f"All keys of one Secret together may have {SECRET_LIMIT} bytes.",
             code="secret_too_large",
-            hint="Kubernetes takes no more. Keep what is large elsewhere, and seal what opens it.",
+            hint="Kubernetes allows no more. Store large data elsewhere, and only seal the key to it.",
         ) from None
 
 
@@ -279,7 +281,7 @@ def _key_change(index: int, change: SecretChange) -> KeyChange:
 
 
 def _is_on(flag: str | None, name: str) -> bool:
-    """Whether a query parameter is set. What cannot be understood is refused: a guess could store a secret."""
+    """Whether a query parameter is set. Refuses unknown values, because a wrong guess could store a secret."""
     match None if flag is None else flag.lower():
         case None | "false" | "0":
             return False

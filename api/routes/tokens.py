@@ -27,14 +27,14 @@ router = APIRouter(tags=["tokens"])
 
 @dataclass(frozen=True)
 class TokenRoom:
-    """What makes and revokes tokens. ``sessions``: what each operator token or cluster may open in a while."""
+    """Ports for tokens. ``sessions``: the allowance of sessions of each operator token or cluster."""
 
     operators: OperatorTokens
     sessions: Allowance
 
 
 async def token_room_of(request: Request) -> TokenRoom:
-    """That of the application that serves this request. Not a plain function: those run in threads."""
+    """Returns that of this request's application. Async, because FastAPI runs plain functions in threads."""
     room: TokenRoom = request.app.state.token_room
     return room
 
@@ -43,7 +43,7 @@ TheTokenRoom = Annotated[TokenRoom, Depends(token_room_of)]
 
 
 class NewToken(Wish):
-    """A token to make. ``expires_in``: seconds; null: it lives until it is revoked."""
+    """A token to create. ``expires_in``: seconds; null: it lives until it is revoked."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -67,7 +67,7 @@ class TokenBody(Answer):
 
 
 class NewTokenBody(TokenBody):
-    """``token`` is shown this once and kept nowhere."""
+    """``token`` is shown only this once and stored nowhere."""
 
     token: str
 
@@ -119,9 +119,9 @@ async def revoke_token(*, token_id: str, operator: Administrator, room: TheToken
 
 @router.post("/token", summary="Open a session, as ACS clients do", response_model=SessionToken)
 async def create_session(*, caller: Known, room: TheTokenRoom) -> Response:
-    """A token with the same permissions that lives for an hour, and not longer than what opened it.
+    """Makes a token with the same permissions that lives for an hour, but not longer than what opened it.
 
-    Opened by a cluster's agent, it reads and writes that cluster's *Edge cluster status* and finds services.
+    If a cluster's agent opens it, it can read and write that cluster's *Edge cluster status* and find services.
     """
     room.sessions.spend(asker(caller) if isinstance(caller, OperatorToken) else caller.cluster, 1)
     now, drawn = datetime.now(UTC), draw()

@@ -1,4 +1,4 @@
-"""The verbs: what an operator decides about a cluster that is under way."""
+"""The verbs: an operator's decisions about a cluster."""
 
 from typing import Annotated
 from uuid import UUID
@@ -33,7 +33,7 @@ OptionalReason = Annotated[Reason, Depends(JsonBody(Reason, optional=True))]
 async def accept(
     *, operator: ClusterOperator, uuid: KnownCluster, _wish: OptionalReason, room: TheClusterRoom
 ) -> Response:
-    """Its credentials become active. 409 if no edge has registered."""
+    """Activates the edge's credentials. 409 if no edge has registered."""
     return await _answer(room, uuid, operator, accepted=True)
 
 
@@ -41,7 +41,7 @@ async def accept(
 async def reject(
     *, operator: ClusterOperator, uuid: KnownCluster, _wish: OptionalReason, room: TheClusterRoom
 ) -> Response:
-    """Revokes its credentials and releases its token."""
+    """Revokes the edge's credentials and releases its registration token."""
     return await _answer(room, uuid, operator, accepted=False)
 
 
@@ -55,7 +55,7 @@ async def confirm_proposed_certificate(
     wish: Annotated[ConfirmedCertificate, Depends(JsonBody(ConfirmedCertificate))],
     room: TheClusterRoom,
 ) -> Response:
-    """One that came by a signal seals nothing before. 409 when another one, or none, is proposed."""
+    """A certificate that arrived by a signal is not used until you confirm it. 409 if it is not the proposed one."""
     await confirm_certificate(room, await open_cluster(room, uuid), wish.fingerprint, admin)
     await room.nudges.nudge(uuid)
     return await shown(room, await open_cluster(room, uuid))
@@ -63,7 +63,7 @@ async def confirm_proposed_certificate(
 
 @router.delete("/v1/cluster/{uuid}/credential", summary="Revoke both credentials")
 async def revoke_credentials(*, operator: ClusterOperator, uuid: KnownCluster, room: TheClusterRoom) -> Revoked:
-    """Takes effect at once, on every gateway; unspent registration tokens become invalid, too."""
+    """Takes effect at once on every gateway. Unspent registration tokens become invalid, too."""
     await open_cluster(room, uuid)
     revoked = await room.edge_access.revoke(uuid, actor=actor_of(operator))
     await room.nudges.nudge(uuid)
@@ -99,7 +99,7 @@ async def rotate_credentials(
 async def pause(
     *, operator: ClusterOperator, uuid: KnownCluster, wish: OptionalReason, room: TheClusterRoom
 ) -> ClusterBody:
-    """No more commits until resumed; heartbeats, revocation and deletion go on."""
+    """Stops commits until you resume them; heartbeats, revocation and deletion continue."""
     seen = (await open_cluster(room, uuid)).change
     projection = await room.fleet.pause(uuid, reason=wish.reason, actor=actor_of(operator), seen=seen)
     return await _paused_or_resumed(room, uuid, projection, paused=True)
@@ -109,7 +109,7 @@ async def pause(
 async def resume(
     *, operator: ClusterOperator, uuid: KnownCluster, _wish: OptionalReason, room: TheClusterRoom
 ) -> ClusterBody:
-    """Commits go on."""
+    """Lets commits continue."""
     seen = (await open_cluster(room, uuid)).change
     projection = await room.fleet.resume(uuid, actor=actor_of(operator), seen=seen)
     return await _paused_or_resumed(room, uuid, projection, paused=False)
@@ -133,7 +133,7 @@ async def skip_step(
     wish: Annotated[Reason, Depends(JsonBody(Reason))],
     room: TheClusterRoom,
 ) -> ClusterBody:
-    """Leaves out a deletion step on another system, for a reason that you give; the step becomes residue."""
+    """Skips a deletion step on another system, for a reason that you give. What it leaves behind becomes residue."""
     await open_cluster(room, uuid)
     if not wish.reason.strip():
         raise Invalid("Skipping a step needs a reason.", code="reason_missing", where="/reason")
@@ -153,7 +153,7 @@ async def _new_state(room: ClusterRoom, uuid: UUID, projection: Projection) -> C
 
 
 async def _paused_or_resumed(room: ClusterRoom, uuid: UUID, projection: Projection, *, paused: bool) -> ClusterBody:
-    """The new state; ``Conflict``, code ``overtaken``, if it is another one than was asked for."""
+    """Returns the new state. Raises ``Conflict``, code ``overtaken``, if a later wish changed it."""
     row = await open_cluster(room, uuid)
     if row.paused is not paused:
         raise Conflict(

@@ -1,4 +1,4 @@
-"""The webhook: where the operator's own system is told of joined, silent, recovered, blocked and deleted clusters."""
+"""The webhook: tells the operator's own system about joined, silent, recovered, blocked and deleted clusters."""
 
 from dataclasses import dataclass
 from hashlib import sha256
@@ -26,7 +26,7 @@ router = APIRouter(tags=["webhook"])
 
 @dataclass(frozen=True)
 class WebhookRoom:
-    """What sets the webhook. ``allow_plain_http``: one may be reached without TLS off loopback, too."""
+    """Ports for the webhook. ``allow_plain_http``: its URL may use plain HTTP, even off loopback."""
 
     webhooks: Webhooks
     signing: SigningSecrets
@@ -35,7 +35,7 @@ class WebhookRoom:
 
 
 async def webhook_room_of(request: Request) -> WebhookRoom:
-    """That of the application that serves this request. Not a plain function: those run in threads."""
+    """Returns that of this request's application. Async, because FastAPI runs plain functions in threads."""
     room: WebhookRoom = request.app.state.webhook_room
     return room
 
@@ -43,9 +43,9 @@ async def webhook_room_of(request: Request) -> WebhookRoom:
 TheWebhookRoom = Annotated[WebhookRoom, Depends(webhook_room_of)]
 
 
-@router.get("/v1/webhook", summary="Where notifications go", responses={404: {"description": "No webhook is set."}})
+@router.get("/v1/webhook", summary="Show the webhook", responses={404: {"description": "No webhook is set."}})
 async def get_webhook(*, _operator: Administrator, room: TheWebhookRoom) -> WebhookBody:
-    """The webhook without its secret, its newest delivery, and what waits."""
+    """Returns the webhook without its secret, its latest delivery, and the waiting notifications."""
     webhook = await room.webhooks.get()
     if webhook is None:
         raise _unknown()
@@ -61,8 +61,8 @@ async def set_webhook(
 ) -> Response:
     """The signing secret is shown only this once. `Location` is the path of the webhook.
 
-    The first webhook gets notifications of what happens from now on. A new webhook replaces the previous one, with a
-    secret of its own, and gets at once what the previous one has not taken.
+    The first webhook gets notifications of events from now on. A new webhook replaces the previous one, has its own
+    secret, and at once gets the notifications that the previous one did not accept.
     """
     url = checked_url(wish.url, allow_plain_http=room.allow_plain_http)
     identity = uuid4()
@@ -82,7 +82,7 @@ async def set_webhook(
     responses={404: {"description": "No webhook is set."}},
 )
 async def remove_webhook(*, operator: Administrator, room: TheWebhookRoom) -> Response:
-    """Nothing more is sent, except what is on its way at this moment; waiting notifications are dropped."""
+    """Drops waiting notifications. One in transit at this moment may still arrive."""
     if not await room.webhooks.remove(actor=actor_of(operator)):
         raise _unknown()
     return Response(status_code=204)
@@ -104,8 +104,8 @@ def _facts(webhook: Webhook) -> dict[str, object]:
 
 
 def _delivery(last: LastDelivery) -> DeliveryBody:
-    tries = "at the first try" if last.attempts == 1 else f"at try {last.attempts}"
-    outcome = f"was not taken {tries}. {last.problem}" if last.problem else f"was taken {tries}."
+    tries = "on the first try" if last.attempts == 1 else f"on try {last.attempts}"
+    outcome = f"was not delivered {tries}. {last.problem}" if last.problem else f"was delivered {tries}."
     return DeliveryBody(
         at=last.at,
         type=last.type,

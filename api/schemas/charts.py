@@ -16,7 +16,7 @@ _Label = Annotated[str, Field(max_length=63)]
 class ChartBody(Answer):
     """A chart in `shared/helm-charts`.
 
-    ``path``: what a Helm chart template calls it. ``own``: somebody has pushed it; else the centre brings it.
+    ``path``: how a Helm chart template refers to it. ``own``: somebody pushed it; otherwise it is built in.
     ``templates``: the Helm chart templates that use it. ``clusters``: how many clusters have one of these.
     """
 
@@ -55,9 +55,9 @@ class ChartList(Answer):
 class PushedChartBody(Answer):
     """A chart that was pushed.
 
-    ``replaced``: the version that was there; null: none. ``commit``: of `shared/helm-charts`. ``clusters``: how many
-    get it. ``unchecked_clusters``: of how many the values were not tried, as that took too long. ``warnings``: what
-    of the chart values are not checked against.
+    ``replaced``: the previous version; null: none. ``commit``: of `shared/helm-charts`. ``clusters``: how many get
+    the chart. ``unchecked_clusters``: for how many the values were not checked, because that took too long.
+    ``warnings``: parts of the chart's schema that values are not checked against.
     """
 
     model_config = ConfigDict(
@@ -87,10 +87,10 @@ class PushedChartBody(Answer):
 
 
 class WantedTemplate(Wish):
-    """What a Helm chart template is to be.
+    """The content of a Helm chart template.
 
     ``chart``: the name of a pushed chart, or the path of a chart within its source. ``source``: the GitRepository on
-    the edge that holds it. ``values``: Helm values, whose strings are templates; a cluster's own are laid over them.
+    the edge that holds it. ``values``: Helm values, whose strings are templates; a cluster's own override them.
     """
 
     model_config = ConfigDict(
@@ -122,7 +122,7 @@ class TemplateList(Answer):
 
 
 class TemplateBody(TemplateSummary):
-    """A Helm chart template; clusters that name no chart have `edge-cluster`."""
+    """A Helm chart template. Clusters that name no chart use `edge-cluster`."""
 
     model_config = ConfigDict(
         frozen=True,

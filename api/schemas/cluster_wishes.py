@@ -1,4 +1,4 @@
-"""What operators send about clusters."""
+"""Bodies of requests about clusters."""
 
 from typing import Annotated
 
@@ -12,7 +12,7 @@ from edgewright.domain.kubernetes_names import EDGEWRIGHT_NAMESPACE
 
 class CheckInWish(Wish):
     """When the edge calls. ``windows``: such as ``22:00-06:00`` or ``Mon-Fri,Sun 22:00-06:00``; one that ends before
-    it begins ends on the next day. ``time_zone``: a name of the IANA time zone database."""
+    it begins ends on the next day. ``time_zone``: a name from the IANA time zone database."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -47,7 +47,7 @@ class NewCluster(Wish):
 
 
 class ClusterPatch(Wish):
-    """JSON merge patch of a cluster: null takes a field back to its default. The name cannot change."""
+    """JSON merge patch of a cluster: null resets a field to its default. The name cannot change."""
 
     model_config = ConfigDict(
         frozen=True,

@@ -1,4 +1,4 @@
-"""What the gateway answers about clusters."""
+"""Bodies of answers about clusters."""
 
 from datetime import datetime
 from typing import Any, Literal
@@ -23,9 +23,9 @@ from edgewright.ports.audit import Event
 
 
 class SummaryBody(Answer):
-    """One line of the list. ``waiting_for``: the sentence that waiting for the cluster shows; empty: for nothing.
+    """One line of the list. ``waiting_for``: a sentence on what the cluster waits for; empty: nothing.
 
-    ``healthy``: `False`: something is wrong; `True`: nothing is, and the edge is heard; else `Unknown`.
+    ``healthy``: `True`: nothing is wrong, and heartbeats arrive; `False`: something is wrong; otherwise `Unknown`.
     """
 
     uuid: UUID
@@ -62,7 +62,7 @@ class Certificate(Answer):
 
 
 class CertificateProposed(Answer):
-    """A sealing certificate that came by a signal of Temporal's. Not in use; an admin may confirm it."""
+    """A sealing certificate that arrived by a Temporal signal. It is not in use until an admin confirms it."""
 
     fingerprint: str
     not_after: datetime
@@ -70,14 +70,14 @@ class CertificateProposed(Answer):
 
 
 class Revisions(Answer):
-    """Commits: the newest of the centre, and what the edge says it has applied."""
+    """Commits: the newest one of the centre, and the one that the edge reports as applied."""
 
     desired: str | None
     observed: str | None
 
 
 class LeaseBody(Answer):
-    """When the edge was last heard."""
+    """The edge's lease, and when it last called."""
 
     state: LeaseState
     last_heard: datetime | None
@@ -86,7 +86,7 @@ class LeaseBody(Answer):
 
 
 class CheckInBody(Answer):
-    """When the edge calls. ``next_opening``: of a window; null: one is open."""
+    """When the edge calls. ``next_opening``: when the next window opens; null: one is open."""
 
     windows: list[str]
     time_zone: str
@@ -94,10 +94,10 @@ class CheckInBody(Answer):
 
 
 class ReachBody(Answer):
-    """Where the edge reaches the centre, as its agent says.
+    """Where the edge reaches the centre, as its agent reports it.
 
-    ``ca_sha256``: of the certificates that it trusts the centre by; null: those of its machine. ``problem``: why it
-    has not moved to where it was told to.
+    ``ca_sha256``: SHA-256 of the certificates that it uses to trust the centre; null: those of its machine.
+    ``problem``: why it has not moved to the URL that it was told.
     """
 
     url: str
@@ -111,11 +111,11 @@ class Pause(Answer):
 
 
 class Deletion(Answer):
-    """A deletion that was asked for.
+    """A requested deletion.
 
-    ``deadline``: when it stops waiting for the edge; null: it does not wait. ``message``: the same as a clause.
-    ``purge``: the kind SealedSecret and the sealing keys are to go from the edge. ``edge``: what becomes of these, a
-    sentence or two; empty where no edge was accepted.
+    ``deadline``: when it stops waiting for the edge; null: it does not wait. ``message``: the same in words.
+    ``purge``: whether the kind SealedSecret and the sealing keys are to be removed from the edge. ``edge``: what
+    happens to them, in a sentence or two; empty if no edge was accepted.
     """
 
     force: bool
@@ -136,8 +136,8 @@ class Links(Answer):
 class ClusterBody(Answer):
     """Everything about one cluster.
 
-    ``as_of``: when its workflow last published; null: not yet. ``versions``: of programs on the edge, as its agent
-    reports them.
+    ``as_of``: when its workflow last published; null: not yet. ``versions``: versions of programs on the edge, as its
+    agent reports them.
     """
 
     uuid: UUID
@@ -178,14 +178,14 @@ class ClusterBody(Answer):
 
 
 class Ready(Answer):
-    """``as_of``: when that was known; null: the workflow itself said so just now."""
+    """``as_of``: when this was published; null: the workflow itself has just answered."""
 
     ready: Literal[True] = True
     as_of: datetime | None = None
 
 
 class Timeline(Answer):
-    """What happened; each page in the order in which it happened.
+    """Events of a cluster; each page is in the order in which they happened.
 
     ``waiting``: steps that wait for their next attempt, and until when.
     ``next``: send it as ``after`` for the next page; null at the end.
@@ -198,7 +198,7 @@ class Timeline(Answer):
 
 
 class ResidueOfCluster(Answer):
-    """What one deletion could not clean yet."""
+    """What one deletion could not clean up yet."""
 
     cluster: UUID
     name: str

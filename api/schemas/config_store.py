@@ -8,7 +8,7 @@ from api.schemas.base import Answer, Wish
 
 
 class NewObject(Wish):
-    """An object to register under a class; without ``uuid`` the centre draws one."""
+    """An object to register under a class. Without ``uuid``, the centre chooses one."""
 
     model_config = ConfigDict(
         frozen=True,

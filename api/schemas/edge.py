@@ -21,10 +21,10 @@ class TokenWish(Wish):
 class RegistrationLine(Answer):
     """``command`` is the line to run where ``kubectl`` reaches the cluster; treat it like a password.
 
-    ``flux``: what an edge without Flux gets; null: nothing. ``agent_image``: what its agent runs from; null: it gets
-    none, and is never *Available*. ``agent_image_served``: nodes pull that image from this gateway.
-    ``ca_bundle``: PEM to verify ``url`` with, which ``command`` carries, for whoever fetches the script otherwise;
-    null: what the machine trusts.
+    ``flux``: the release that an edge without Flux gets; null: none. ``agent_image``: the image of its agent; null:
+    it gets no agent, and is never *Available*. ``agent_image_served``: nodes pull that image from this gateway.
+    ``ca_bundle``: PEM to verify ``url`` with. ``command`` contains it; use it if you fetch the script in another way.
+    Null: the machine's own certificates.
     """
 
     url: str
@@ -38,7 +38,7 @@ class RegistrationLine(Answer):
 
 
 class NewRegistration(Wish):
-    """What the bootstrap script sends: who the cluster says it is, and the two secrets made there."""
+    """What the bootstrap script sends: the identity of the cluster, and the two secrets made there."""
 
     kube_system_uid: str = Field(pattern=r"^[0-9A-Za-z-]{1,64}$")
     kubernetes_version: str = Field(pattern=r"^[\x20-\x7e]{1,64}$")
@@ -47,7 +47,7 @@ class NewRegistration(Wish):
 
 
 class Registered(Answer):
-    """``short_code``: what an operator compares before accepting."""
+    """``short_code``: the code that an operator compares before accepting."""
 
     state: Literal["accepted", "pending"]
     short_code: str
@@ -56,19 +56,20 @@ class Registered(Answer):
 
 
 class HeartbeatWish(BaseModel):
-    """A sign of life. An agent newer than the centre may send more.
+    """A heartbeat. An agent newer than the centre may send more fields.
 
-    ``status_digest``: what the answer to the last status said (header ``Edgewright-Status-Digest``).
-    ``inventory_empty``: no workload is left; counts during a deletion only.
-    ``flux_sha256``: SHA-256 of the secret that Flux uses there, hexadecimal; the centre keeps no more either. Without
-    it the centre never asks for another one.
-    ``nonce``: sent until it is answered. ``previous_nonce``: the last one that was; absent: the agent has started.
-    ``centre_url``: where the agent reaches the centre. ``centre_ca_sha256``: of the certificates (PEM, without white
-    space around them) that it trusts it by; absent: those of its machine. ``centre_problem``: why it does not move.
-    ``holds_former``: it keeps where the centre was before.
-    ``wait``: seconds for which the answer may be held back while nothing is wanted that was not before; it needs
-    ``wants_digest`` and ``revisions`` as the last answer had them.
-    ``asks_flux``: Flux fetches when the agent asks it to, so its own interval may be long; absent: not known.
+    ``status_digest``: from the answer to the last status (header ``Edgewright-Status-Digest``).
+    ``inventory_empty``: no workload is left; only used during a deletion.
+    ``flux_sha256``: SHA-256 of the secret that Flux uses on the edge, hexadecimal. Without it, the centre never asks
+    for a new one.
+    ``nonce``: repeated until it is answered. ``previous_nonce``: the last one that was answered; absent: the agent
+    has just started.
+    ``centre_url``: where the agent reaches the centre. ``centre_ca_sha256``: SHA-256 of the certificates (PEM,
+    without surrounding white space) that it uses to trust the centre; absent: those of its machine.
+    ``centre_problem``: why it does not move. ``holds_former``: it still has the centre's previous URL.
+    ``wait``: seconds for which the centre may delay the answer while nothing new is wanted; needs ``wants_digest``
+    and ``revisions`` from the last answer.
+    ``asks_flux``: Flux fetches when the agent asks it to, so its own interval may be long; absent: unknown.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -91,24 +92,24 @@ class HeartbeatWish(BaseModel):
 
 
 class CheckInSpan(Answer):
-    """A check-in window, in seconds after this answer; negative: before it. It comes again each week."""
+    """A weekly check-in window, in seconds after this answer; negative: before it."""
 
     opens_in: float
     closes_in: float
 
 
 class NewDoor(Answer):
-    """Where to reach the centre. ``ca_bundle``: PEM to trust it by; null: what the edge's machine trusts."""
+    """Where to reach the centre. ``ca_bundle``: PEM to trust it with; null: what the edge's machine trusts."""
 
     url: str
     ca_bundle: str | None
 
 
 class DetachOrder(Answer):
-    """The order to remove what bootstrap installed and to say goodbye. It is of one cluster and one generation.
+    """The order, for one cluster and generation, to remove what bootstrap installed and to say goodbye.
 
-    ``workloads``: what becomes of what Flux has applied there and did not prune yet: it goes as well, or it stays and
-    runs on. ``purge``: the kind SealedSecret and the sealing keys go, too, unless somebody else uses them.
+    ``workloads``: whether to remove what Flux has applied and not pruned yet, or to keep it running. ``purge``: also
+    remove the kind SealedSecret and the sealing keys, unless somebody else uses them.
     """
 
     cluster: UUID
@@ -118,8 +119,8 @@ class DetachOrder(Answer):
 
 
 class Goodbye(BaseModel):
-    """What became of a purge that the order asked for. ``purged`` False: everything stays, because of
-    ``purge_problem``, a sentence. Without ``purged``: this edge does not say."""
+    """The result of a purge, if the order asked for one. ``purged`` false: everything stays, and ``purge_problem``
+    says why. Without ``purged``: this edge does not report it."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -128,15 +129,16 @@ class Goodbye(BaseModel):
 
 
 class HeartbeatAnswer(Answer):
-    """What the centre wants of the agent; a field that is absent is not wanted.
+    """What the centre wants from the agent. An absent field asks for nothing.
 
-    ``state``: of the credential. ``interval``: seconds to the next heartbeat. ``rotate``: roles whose credential
-    to replace. ``reseal``: Secrets to re-encrypt, ``namespace/name``. ``report_empty``: say when no
-    workload is left, once Flux has applied ``revision``, the commit that takes them away. ``detach``: the
-    ``detach_order`` is to be carried out. ``nonce``: as sent. ``check_in``: when to call; absent: at any time.
-    ``move_to``: where to reach the centre, if that works. ``forget_former``: where it was before is gone for good.
-    To an agent that offers to wait: ``revisions``: the commit that each of Flux's sources is to fetch, by the name of
-    the source, without those that cannot be told now; ``wants_digest``: changes with whatever else is wanted.
+    ``state``: state of the credential. ``interval``: seconds to the next heartbeat. ``rotate``: roles whose
+    credential to replace. ``reseal``: Secrets to re-encrypt, ``namespace/name``. ``report_empty``: say when no
+    workload is left, once Flux has applied ``revision``, the commit that removes them. ``detach``: carry out the
+    ``detach_order``.
+    ``nonce``: as sent. ``check_in``: when to call; absent: at any time. ``move_to``: where to reach the centre from
+    now on, if that works. ``forget_former``: drop the previous URL for good.
+    For an agent that offers to wait: ``revisions``: the commit that each of Flux's sources should fetch, by name of
+    the source, without those that are unknown now; ``wants_digest``: changes when anything else is wanted.
     """
 
     state: CredentialState
@@ -165,7 +167,7 @@ class NewCredential(Wish):
 
 
 class RotationWish(Wish):
-    """``roles``: whose credential the edge is to replace."""
+    """``roles``: roles whose credential the edge is to replace."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", json_schema_extra={"examples": [{"roles": ["flux"]}]})
 
@@ -173,7 +175,7 @@ class RotationWish(Wish):
 
 
 class RotationWanted(Answer):
-    """``roles``: whose successor is wanted now, whoever asked first."""
+    """``roles``: all roles whose credential the edge is asked to replace now, including earlier requests."""
 
     roles: list[Role]
 

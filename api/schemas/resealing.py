@@ -16,16 +16,16 @@ class ResealWish(Wish):
 
 
 class ReplacedValue(Wish):
-    """``old_sha256``: of the ciphertext, as base64, that the controller was given; ``ciphertext``: what it made."""
+    """``old_sha256``: SHA-256 of the base64 ciphertext that the controller received; ``ciphertext``: its result."""
 
     old_sha256: str = Field(pattern=DIGEST)
     ciphertext: str = Field(repr=False, max_length=2 * 1024 * 1024)
 
 
 class ResealedSecret(Wish):
-    """One Secret as the edge's controller has sealed it anew.
+    """One Secret, re-sealed by the edge's controller.
 
-    ``values``: by key. ``unreadable``: those that no key of the controller opens, with the SHA-256 of their
+    ``values``: by key. ``unreadable``: values that no key of the controller opens, with the SHA-256 of their
     ciphertext.
     ``absent``: the edge has no such SealedSecret.
     """
@@ -65,7 +65,7 @@ class ResealedSecrets(Wish):
 
 
 class IgnoredSecret(Answer):
-    """``problem``: why nothing was taken; the edge will be asked for it again."""
+    """``problem``: why the centre did not accept it; it will ask the edge again."""
 
     secret: str
     problem: str

@@ -10,7 +10,7 @@ from edgewright.domain.opened_secrets import EdgeState
 
 
 class SecretChange(Wish):
-    """One key of one Secret: its new value, or ``delete``. ``create_namespace``: the edge gets the namespace, too."""
+    """One key of one Secret: its new value, or ``delete``. ``create_namespace``: create the edge's namespace, too."""
 
     namespace: str
     name: str
@@ -21,22 +21,22 @@ class SecretChange(Wish):
 
 
 class SecretTemplateWish(Wish):
-    """What is to change of one Secret besides its values; what is not named stays. None of it is encrypted.
+    """Changes to one Secret other than its values; what you leave out stays as it is. None of it is encrypted.
 
-    ``labels`` and ``annotations``: null for one that goes.
+    ``labels`` and ``annotations``: null removes one.
     """
 
     namespace: str
     name: str
-    type: str | None = Field(default=None, description="Only of a new Secret: Kubernetes lets nobody change it.")
+    type: str | None = Field(default=None, description="Only for a new Secret: the type never changes.")
     labels: dict[str, str | None] = Field(default_factory=dict, max_length=64)
     annotations: dict[str, str | None] = Field(default_factory=dict, max_length=64)
 
 
 class SecretPatch(Wish):
-    """What is to change of a Secret that is there, and of none of its values; what is not named stays.
+    """Changes to an existing Secret other than its values; what you leave out stays as it is.
 
-    ``labels`` and ``annotations``: null for one that goes.
+    ``labels`` and ``annotations``: null removes one.
     """
 
     model_config = ConfigDict(
@@ -45,13 +45,13 @@ class SecretPatch(Wish):
         json_schema_extra={"examples": [{"labels": {"app": "press", "old": None}}]},
     )
 
-    type: str | None = Field(default=None, description="The one that it has: Kubernetes lets nobody change it.")
+    type: str | None = Field(default=None, description="Its present type: the type never changes.")
     labels: dict[str, str | None] = Field(default_factory=dict, max_length=64)
     annotations: dict[str, str | None] = Field(default_factory=dict, max_length=64)
 
 
 class SecretChanges(Wish):
-    """Changes that are committed together or not at all. ``secrets``: of Secrets that ``changes`` has keys of."""
+    """Changes that are committed together or not at all. ``secrets``: only Secrets with keys in ``changes``."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -81,21 +81,20 @@ class SecretChanges(Wish):
 
 
 class Committed(Answer):
-    """``commit``: where the changes are; null for a dry run. ``warnings``: namespaces that the edge does not have."""
+    """``commit``: holds the changes; null for a dry run. ``warnings``: namespaces that the edge does not have."""
 
     commit: str | None
     warnings: list[str] = Field(default_factory=list)
 
 
 class SealedKey(Answer):
-    """One key of one Secret. ``state``: stale when it was sealed with another certificate than the one in use.
+    """One key of one Secret. ``state``: stale if it was not sealed with the certificate in use.
 
-    ``edge_state``: how far the whole Secret is on the edge, as its agent said last: `sealed` (the edge does not have
-    it yet, or has it with other labels or annotations), `applied` (it has, and its controller has not come to it),
-    `opened`, `refused`, or `unknown` (the agent does not say). More may come. An agent of an earlier version says
-    nothing of labels and annotations. ``refusal``: why the edge's controller refuses it, in its own words; null: it
-    does not, or does not say. ``opens``: false when the edge says that none of its keys opens the value; null: it
-    says nothing of the kind.
+    ``edge_state``: how far the whole Secret is on the edge, as last reported: `sealed` (the edge does not have it
+    yet, or has it with other labels or annotations), `applied` (the edge has it, but its controller has not processed
+    it), `opened`, `refused`, or `unknown` (the agent does not report it). Later versions may add states. Agents of
+    earlier versions do not report labels and annotations. ``refusal``: the error message of the edge's controller;
+    null: there is none. ``opens``: false if the edge reports that none of its keys opens the value; otherwise null.
     """
 
     namespace: str
@@ -112,7 +111,7 @@ class SealedKey(Answer):
 class ListedSecret(Answer):
     """One Secret, without its keys.
 
-    ``edge_state``: as that of its keys; but `unknown` if the agent says nothing of labels and annotations.
+    ``edge_state``: the same as for its keys, but `unknown` if the agent does not report labels and annotations.
     """
 
     namespace: str
@@ -126,9 +125,9 @@ class ListedSecret(Answer):
 class SecretList(Answer):
     """Keys by namespace and name.
 
-    ``secrets``: what they are besides their keys. ``unreadable``: files that are no SealedSecret. ``must_reenter``:
-    what a recreation for new hardware took away, or what no key of the edge opens any more. ``more_unopened``: how
-    many other values no key of the edge opens, as it says without naming them; of all namespaces.
+    ``secrets``: each Secret without its keys. ``unreadable``: files that are not SealedSecrets. ``must_reenter``:
+    values that a recreation for new hardware removed, or that no key of the edge opens any more. ``more_unopened``:
+    how many other values, in all namespaces, no key of the edge opens; the edge does not name them.
     """
 
     items: list[SealedKey]

@@ -10,7 +10,7 @@ from edgewright.domain.notifications import LONGEST_URL, NotificationType
 
 
 class NewWebhook(Wish):
-    """Where notifications are to go: an https URL, or plain http on loopback."""
+    """Where to send notifications: an https URL, or plain http on loopback."""
 
     model_config = ConfigDict(
         frozen=True,
@@ -22,10 +22,10 @@ class NewWebhook(Wish):
 
 
 class DeliveryBody(Answer):
-    """The newest try.
+    """The latest delivery.
 
-    ``status`` is the HTTP status of the answer, null without one; ``attempts`` counts the tries of this notification;
-    ``message`` says it in words.
+    ``status``: HTTP status of the answer; null: there was none. ``attempts``: tries of this notification so far.
+    ``message``: the same in words.
     """
 
     at: datetime
@@ -38,7 +38,7 @@ class DeliveryBody(Answer):
 
 
 class WaitingBody(Answer):
-    """Notifications that are not taken yet, and since when the oldest of them waits."""
+    """How many notifications wait for delivery, and since when the oldest one waits."""
 
     count: int
     since: datetime
@@ -48,8 +48,8 @@ class WaitingBody(Answer):
 class WebhookBody(Answer):
     """The webhook without its secret.
 
-    ``stopped_at`` is when the receiver answered 410, which means that it wants no more: nothing is sent until the
-    webhook is set again; else null. ``last_delivery`` and ``waiting`` are null when there is none.
+    ``stopped_at``: when the receiver answered 410, which means that it wants no more notifications; nothing is sent
+    until the webhook is set again. Otherwise null. ``last_delivery`` and ``waiting`` are null if there is none.
     """
 
     id: UUID
@@ -61,7 +61,7 @@ class WebhookBody(Answer):
 
 
 class NewWebhookBody(WebhookBody):
-    """``secret`` verifies the signatures; it is shown this once and stored nowhere."""
+    """``secret`` verifies the signatures; it is shown only this once and stored nowhere."""
 
     model_config = ConfigDict(
         frozen=True,

@@ -1,4 +1,4 @@
-"""What an edge says it lacks: objects that drive it, rights of its agent, answers of Flux, keys that open secrets.
+"""What an edge reports as missing: objects that drive it, rights of its agent, answers from Flux, sealing keys.
 
 Everything here is read from an ``EdgeStatus``.
 """
@@ -27,16 +27,16 @@ AGENT_SECRET_MISSING = (
     f"The Secret {AGENT_SECRET} is missing on the edge; a restart of the agent would lose the edge. {FRESH_LINE}"
 )
 MOST_VALUES = 100_000
-"""No edge has more; what says so is not believed."""
+"""No edge has more; larger numbers are not trusted."""
 _OF_DELIVERY = frozenset({"gitrepositories", "kustomizations"})
 _GRANTED = _OF_DELIVERY | {"nodes", "namespaces", "helmreleases", "sealedsecrets"}
-"""What a bootstrap line lets the agent see, beside its Secrets. Templates can bring objects of any other kind."""
+"""What a bootstrap line lets the agent see, besides its Secrets. Templates can add objects of any other kind."""
 _SECRET_OF = {Role.FLUX: FLUX_SECRET, Role.AGENT: AGENT_SECRET}
 _OWN_SECRET = f"Secret {AGENT_SECRET}"
 _BY_THE_LINE = frozenset(
     {"GitRepository self-link", "Kustomization self-link", *map("Secret {}".format, _SECRET_OF.values())}
 )
-"""What Flux has not from the repository, or cannot put back without it."""
+"""What Flux does not get from the repository, or cannot restore without it."""
 _CONTROLLERS = ("source-controller", "kustomize-controller")
 _LONGEST = 200
 _LONGEST_PLACE = 600
@@ -46,11 +46,11 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 @dataclass(frozen=True, slots=True)
 class Lacking:
-    """What the agent may not see, or not change.
+    """A right that the agent lacks.
 
     Args:
-        what: resource, as RBAC calls it; with the name of one object after a slash.
-        right: that it lacks, in words.
+        what: the resource, as RBAC calls it; for one object, followed by a slash and its name.
+        right: the missing right, in words.
     """
 
     what: str
@@ -59,10 +59,10 @@ class Lacking:
 
 @dataclass(frozen=True, slots=True)
 class UnopenedValue:
-    """A value that no key of the edge opens, as the edge says.
+    """A value that no key of the edge opens, as the edge reports.
 
     Args:
-        sha256: of its ciphertext, as it stands in the file; hexadecimal.
+        sha256: SHA-256 of its ciphertext as in the file, hexadecimal.
     """
 
     place: SecretKey
@@ -70,29 +70,29 @@ class UnopenedValue:
 
 
 def missing_of(status: EdgeStatus) -> list[str]:
-    """What drives the edge and is not there, ``KIND NAME``."""
+    """Returns missing objects that drive the edge, as ``KIND NAME``."""
     return [text for each in status.missing if (text := _line(each))]
 
 
 def lacking_of(status: EdgeStatus) -> list[Lacking]:
-    """What the agent lacks a right to."""
+    """Returns the rights that the agent lacks."""
     found = (Lacking(_line(each.what), _line(each.right)) for each in status.unknown)
     return [each for each in found if each.what and each.right]
 
 
 def silent_of(status: EdgeStatus) -> list[str]:
-    """Flux's controllers that leave undone what is due. Others are not believed: a name becomes part of a command."""
+    """Returns Flux's idle controllers that have work to do. Ignores unknown names, as commands contain them."""
     return [each for each in _CONTROLLERS if each in status.silent]
 
 
 def unopened_of(status: EdgeStatus) -> tuple[list[UnopenedValue], int]:
-    """The first of the values that no key of the edge opens, and how many there are."""
+    """Returns the first values that no key of the edge opens, and how many there are in total."""
     values = [value for each in status.unopened if (value := _unopened(each)) is not None]
     return values, max(len(values), min(status.unopened_count, MOST_VALUES)) if values else 0
 
 
 def absence_problem(status: EdgeStatus) -> DeliveryProblem | None:
-    """What keeps a commit from the edge, or the centre from knowing, for it is not there or silent; None: nothing."""
+    """Returns what is missing or silent, so that commits do not arrive or the centre cannot know; None: nothing."""
     blind = [each.right for each in lacking_of(status) if each.what in _OF_DELIVERY]
     if blind:
         return DeliveryProblem(
@@ -106,7 +106,7 @@ def absence_problem(status: EdgeStatus) -> DeliveryProblem | None:
 
 
 def absence_findings(status: EdgeStatus, lost: Sequence[UnopenedValue]) -> list[Finding]:
-    """What is wrong on an edge because something is not there, or does not answer.
+    """Returns what is wrong on an edge because something is missing or does not answer.
 
     Args:
         lost: values that no key of the edge opens, and that nobody has entered again.
@@ -132,7 +132,7 @@ def _missing_finding(name: str) -> Finding:
 
 
 def rotation_obstacle(status: EdgeStatus, roles: Collection[Role]) -> str | None:
-    """Why the edge cannot replace a credential, a sentence; None: nothing is known that keeps it from that."""
+    """Returns why the edge cannot replace a credential, as a sentence; None: no obstacle is known."""
     missing = missing_of(status)
     lacking = {each.what: each.right for each in lacking_of(status)}
     for role in sorted(roles):
@@ -155,7 +155,7 @@ def _unopened(said: ClosedValue) -> UnopenedValue | None:
 
 
 def _remedy(gone: Collection[str]) -> str:
-    """Flux itself puts back what it has from the repository, as long as it still gets that."""
+    """Returns what to do. Flux itself restores objects from the repository as long as it can fetch it."""
     return FLUX_MENDS if _BY_THE_LINE.isdisjoint(gone) else FRESH_LINE
 
 
@@ -175,7 +175,7 @@ def _and_more(named: list[str]) -> str:
 
 
 def _line(text: str | None) -> str:
-    """One line without control characters; empty for what is no text."""
+    """Returns one line without control characters; empty for None."""
     if text is None:
         return ""
     shown = "".join(letter if letter.isprintable() else " " for letter in text[:_LONGEST])

@@ -1,4 +1,4 @@
-"""The two accounts of a cluster and what they may do."""
+"""The two accounts of a cluster, and their permissions."""
 
 from uuid import UUID, uuid5
 
@@ -14,7 +14,7 @@ class Grant(Frozen):
 
 
 class Account(Frozen):
-    """One principal. Its UUID follows from cluster and role, so that it can never be doubled."""
+    """One principal. Its UUID follows from cluster and role, so there are never duplicates."""
 
     uuid: UUID
     cluster: UUID
@@ -24,7 +24,7 @@ class Account(Frozen):
 
 
 def accounts_of(cluster: UUID, name: str) -> tuple[Account, ...]:
-    """*flux* reads its own repository and the shared charts; *agent* needs no grant: it writes its own status."""
+    """Returns *flux*, which reads its own repository and the shared charts, and *agent*, which needs no grants."""
     pulls = tuple(Grant(permission=PERMISSION_GIT_PULL, target=to) for to in (cluster, REPOSITORY_HELM_CHARTS))
     return (
         Account(uuid=uuid5(cluster, "flux"), cluster=cluster, role=Role.FLUX, name=f"flux/{name}", grants=pulls),

@@ -1,7 +1,7 @@
-"""How large a value may be that travels through Temporal, which carries at most 2 MB in one piece.
+"""Limits for values in messages through Temporal, which carries at most 2 MB in one payload.
 
-What is longer is cut, when a value is made, read or written: a message that is refused wedges a cluster, one that is
-cut does not. The whole is in the database.
+Longer values are cut off when they are created, read or written, because a refused message would wedge a cluster. The
+full values are in the database.
 """
 
 from collections.abc import Callable
@@ -17,12 +17,12 @@ from pydantic_core import CoreSchema, core_schema, to_json
 
 @dataclass(frozen=True)
 class _Cut:
-    """Keeps the schema of a field as it is: old messages are read as before."""
+    """Cuts a value without changing the schema of its field, so that old messages are read as before."""
 
     most: int
 
     def cut(self, value: Any) -> Any:
-        """The value, or what fits of it."""
+        """Returns the value, or the part of it that fits."""
         raise NotImplementedError
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -54,8 +54,8 @@ class AtMost(_Cut):
 
 @dataclass(frozen=True)
 class WithinBytes(_Cut):
-    """The first items of a tuple that fit into ``most`` bytes of JSON; an object whole or empty: no part of it can
-    be trusted."""
+    """Keeps the first items of a tuple that fit into ``most`` bytes of JSON. An object is kept whole, or becomes
+    empty: parts of it could mislead."""
 
     def cut(self, value: Any) -> Any:
         if not isinstance(value, tuple):
@@ -72,12 +72,12 @@ class WithinBytes(_Cut):
 Word = Annotated[str, AtMost(320)]
 """A name, an identifier, a code, a digest."""
 OtherWord = NewType("OtherWord", str)
-"""A word where a member of an enumeration is meant, and that only a newer program knows."""
+"""A word in place of an enumeration's member that only a newer program knows."""
 Member = TypeVar("Member", bound=StrEnum)
 
 
 class _AnyWordIsRead:
-    """Any word is read, so that a message of a newer program wedges nothing; members are written."""
+    """Accepts any word, so that a message from a newer program wedges nothing; only members are written."""
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
         return {"type": "string"} if handler.mode == "validation" else handler(schema)["anyOf"][0]
@@ -88,7 +88,7 @@ WordOf = Annotated[Member | Annotated[OtherWord, AtMost(320)], Field(union_mode=
 Place = Annotated[str, AtMost(600)]
 """``namespace/name/key``."""
 Sentence = Annotated[str, AtMost(1000)]
-"""What is said to people."""
+"""Text for people."""
 STATUS_BYTES = 64 * 1024
 STATUS_LEVELS = 30
 STATUS_NODES = 10_000

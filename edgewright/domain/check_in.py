@@ -1,7 +1,7 @@
-"""Check-in windows: when an edge that must not talk all the time is expected to call.
+"""Check-in windows: when to expect calls from an edge that must not call all the time.
 
-A window is written ``22:00-06:00`` or ``Mon-Fri,Sun 22:00-06:00``, in the time zone of the cluster. One that ends
-before it begins ends on the next day; days are those on which it begins.
+A window is written ``22:00-06:00`` or ``Mon-Fri,Sun 22:00-06:00``, in the time zone of the cluster. If it ends before
+it begins, it ends on the next day; its days are those on which it begins.
 """
 
 import re
@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 MOST_WINDOWS = 20
 AHEAD = timedelta(days=8)
-"""Any window that there is opens within this time."""
+"""Every window opens within this time."""
 _DAY = f"(?:{'|'.join(DAYS)})"
 _TIME = r"(?:[01][0-9]|2[0-3]):[0-5][0-9]"
 WINDOW = rf"^(?:{_DAY}(?:-{_DAY})?(?:,{_DAY}(?:-{_DAY})?)* )?{_TIME}-(?:{_TIME}|24:00)$"
@@ -41,13 +41,13 @@ class CheckIn(BaseModel):
 
 @dataclass(frozen=True)
 class Timetable:
-    """The windows of one cluster, on real time. All moments are aware; those that are returned are UTC."""
+    """The windows of one cluster as times. All times have a time zone; returned ones are in UTC."""
 
     check_in: CheckIn
     zone: tzinfo
 
     def spans(self, now: datetime) -> Sequence[Span]:
-        """What is open now or opens within ``AHEAD``, in order; windows that touch are one."""
+        """Returns windows that are open now or open within ``AHEAD``, in order; adjacent windows are merged."""
         merged: list[Span] = []
         for opens, closes in sorted(self._all(now)):
             if merged and opens <= merged[-1][1]:
@@ -57,20 +57,20 @@ class Timetable:
         return [span for span in merged if span[1] > now]
 
     def next_opening(self, now: datetime) -> datetime | None:
-        """When the next window opens; None: one is open."""
+        """Returns when the next window opens; None: one is open now."""
         spans = self.spans(now)
         return spans[0][0] if spans and spans[0][0] > now else None
 
     def next_turn(self, now: datetime) -> datetime | None:
-        """When a window opens or closes next."""
+        """Returns when a window opens or closes next."""
         turns = (turn for span in self.spans(now) for turn in span)
         return next((turn for turn in turns if turn > now), None)
 
     def lease_end(self, heard: datetime, lease: timedelta) -> datetime:
-        """When the lease of an edge that is heard now expires.
+        """Returns when the lease of an edge expires that calls at ``heard``.
 
-        Silence counts only while a window is open: a lease that would end in another one, or in none, ends that long
-        after the next one has opened.
+        Silence only counts while a window is open: a lease that would end in a later window, or outside all windows,
+        ends a full lease after the next window opens.
         """
         spans = self.spans(heard)
         due = heard + lease

@@ -1,4 +1,4 @@
-"""What a managed cluster is: the words that every other module uses."""
+"""A managed cluster: the types that all other modules share."""
 
 from enum import StrEnum
 from typing import Annotated, Any
@@ -11,17 +11,17 @@ from edgewright.domain.check_in import CheckIn
 from edgewright.domain.former_words import present_reason, present_words
 
 MOST_NAMES = 20
-"""Names of Secrets in one reading, of however many: the whole list is in the database."""
+"""Most names of Secrets in one reading; the full list is in the database."""
 
 
 class Frozen(BaseModel):
-    """Base of all values: immutable, and unknown fields are refused where people write them."""
+    """Base of all values: immutable; where people write them, unknown fields are refused."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class Phase(StrEnum):
-    """Where a cluster is in its life; exactly one at a time."""
+    """The phase of a cluster's life; exactly one at a time."""
 
     COMMISSIONING = "Commissioning"
     AWAITING_BOOTSTRAP = "AwaitingBootstrap"
@@ -33,7 +33,7 @@ class Phase(StrEnum):
 
 
 class ConditionType(StrEnum):
-    """Independent statements about a cluster; ``docs/glossary.md`` says what each status means."""
+    """Independent statements about a cluster; ``docs/glossary.md`` explains each status."""
 
     COMMISSIONED = "Commissioned"
     ACCEPTED = "Accepted"
@@ -73,7 +73,7 @@ class Desired(StrEnum):
 
 
 class Workloads(StrEnum):
-    """What a deletion does with what runs on the edge."""
+    """What a deletion does with the workloads on the edge."""
 
     REMOVE = "remove"
     KEEP = "keep"
@@ -85,7 +85,7 @@ class AcceptancePolicy(StrEnum):
 
 
 class Acceptance(StrEnum):
-    """The answer to a cluster that has registered; NONE: nobody has registered."""
+    """The decision about an edge that has registered; NONE: none has registered."""
 
     NONE = "none"
     PENDING = "pending"
@@ -117,9 +117,10 @@ class StepName(StrEnum):
 
 
 class StepState(StrEnum):
-    """How a step of the present plan stands; WAITING and BLOCKED: its last attempt failed.
+    """The state of a step in the present plan; WAITING and BLOCKED: its last attempt failed.
 
-    WAITING is tried again at ``next_at``, BLOCKED when a person has changed something; SKIPPED is left out.
+    A WAITING step is retried at ``next_at``, a BLOCKED one when a person has changed something; a SKIPPED one is left
+    out.
     """
 
     PENDING = "pending"
@@ -146,7 +147,7 @@ class CredentialState(StrEnum):
 
 
 class TokenState(StrEnum):
-    """Life of a registration token; EXPIRED and REPLACED are dead ends."""
+    """The state of a registration token; EXPIRED and REPLACED are final."""
 
     ISSUED = "issued"
     BOUND = "bound"
@@ -156,7 +157,7 @@ class TokenState(StrEnum):
 
 
 class Order(StrEnum):
-    """What the centre currently asks of the agent, answered to each heartbeat."""
+    """What the centre asks the agent to do, in the answer to each heartbeat."""
 
     NONE = "none"
     REPORT_EMPTY = "report_empty"
@@ -182,24 +183,24 @@ class ClusterSettings(Frozen):
     check_in: CheckIn | None = None
 
     def entry(self) -> dict[str, Any]:
-        """The document; what was added to it later is left out where it is not set."""
+        """Returns the document; fields of later versions are left out if they are not set."""
         return self.model_dump(mode="json", exclude=None if self.check_in else {"check_in"})
 
 
 class Fence(Frozen):
-    """Stands in every mutating activity: an effect whose fence is older than the row is refused."""
+    """Part of every mutating activity: an effect whose fence is older than the row is refused."""
 
     cluster: UUID
     generation: int
     change: int
 
     def trailer(self) -> str:
-        """As a commit carries it."""
+        """Returns the fence as a trailer of a commit."""
         return f"{self.generation}/{self.change}"
 
 
 class CertificateFacts(Frozen):
-    """What is known of the sealing certificate in use. ``fingerprint``: SHA-256 of the DER, hexadecimal."""
+    """Facts about the sealing certificate in use. ``fingerprint``: SHA-256 of the DER, hexadecimal."""
 
     fingerprint: Word
     not_before: AwareDatetime
@@ -219,13 +220,13 @@ class Resealing(Frozen):
     """One re-sealing of one cluster.
 
     Args:
-        asked_by: ``centre`` if nobody had to ask.
-        secrets: how many Secrets it is about.
+        asked_by: who requested it; ``centre`` if it began by itself.
+        secrets: how many Secrets it covers.
         left: how many of them the edge has not answered for.
-        unreadable: ``namespace/name/key`` of what no key of the edge opens, and nobody has entered again since: the
-            first of them.
-        unreadable_count: how many there are; 0 in what an older version has written.
-        waiting: of some of those that are left, what they wait for: sentences.
+        unreadable: ``namespace/name/key`` of the first values that no key of the edge opens, and that nobody has
+            entered again since.
+        unreadable_count: how many there are; 0 if an older version wrote this.
+        waiting: what some of the remaining Secrets wait for, as sentences.
         ended_at: when the edge had answered for all; None: under way.
     """
 
@@ -248,7 +249,7 @@ class LeaseState(StrEnum):
 
 
 class Lease(Frozen):
-    """When the edge was last heard. ``epoch`` counts the transitions between current and expired."""
+    """The lease of an edge. ``epoch`` counts the transitions between current and expired."""
 
     state: LeaseState = LeaseState.NEVER
     epoch: int = 0
@@ -258,7 +259,7 @@ class Lease(Frozen):
 
 
 class ProposedCertificate(Frozen):
-    """A sealing certificate that came by a signal. It seals nothing until an admin confirms it."""
+    """A sealing certificate that arrived by a signal. It is not used until an admin confirms it."""
 
     fingerprint: Word
     not_after: AwareDatetime
@@ -269,9 +270,9 @@ class DeliveryProblem(Frozen):
     """What keeps an edge from fetching, applying or installing what was rendered for it.
 
     Args:
-        reason: of the condition *Synced*: ``FetchFailed``, ``ApplyFailed``, ``ReleaseFailed``, ``FluxSuspended`` or
-            ``Progressing``.
-        message: names Flux's object and holds what Flux says.
+        reason: reason of the condition *Synced*: ``FetchFailed``, ``ApplyFailed``, ``ReleaseFailed``,
+            ``FluxSuspended`` or ``Progressing``.
+        message: names Flux's object, and quotes Flux.
     """
 
     reason: Word
@@ -279,11 +280,11 @@ class DeliveryProblem(Frozen):
 
 
 class EdgeHealth(Frozen):
-    """What is wrong on an edge, as far as it tells.
+    """What is wrong on an edge, according to its reports.
 
     Args:
-        reason: of the condition *Healthy*: ``Healthy``, or that of what is told first.
-        message: names it and says what is wrong, and how much more is; empty: nothing is.
+        reason: reason of the condition *Healthy*: ``Healthy``, or the reason of the first finding.
+        message: says what is wrong, and how many more findings there are; empty: nothing is wrong.
     """
 
     reason: Word
@@ -291,40 +292,40 @@ class EdgeHealth(Frozen):
 
 
 class Wanted(Frozen):
-    """One reading of the database: all that decides what the workflow of a cluster does next.
+    """One reading of the database: everything that decides what the workflow of a cluster does next.
 
     Args:
-        change: raised by every transaction that changes what is wanted; the fence's second number.
-        generation: which hardware; raised by a recreation for new hardware.
-        commissioning: which commissioning; raised when an entry is written again or a recreation is asked for.
+        change: incremented by every transaction that changes what is wanted; the fence's second number.
+        generation: number of the hardware; incremented by a recreation for new hardware.
+        commissioning: number of the commissioning; incremented when an entry is written again, or by a recreation.
         closed: the deletion has finished; nothing is left to do.
         render_digest: digest of everything that the generated files depend on.
-        rendering_begun: files may have been committed of which nobody has recorded what they were rendered from.
+        rendering_begun: files may have been committed whose inputs nobody has recorded.
         render_problem: why the files cannot be rendered, if so (a sentence with file, path and reason).
         bootstrapped: a credential was registered in this generation.
-        can_answer: the agent has an active credential; without one, nothing is ever heard of the edge.
+        can_answer: the agent has an active credential; without one, the edge can report nothing.
         deadline: when a deletion stops waiting for the edge.
-        force: a deletion that does not wait for the edge.
-        inventory_empty_at, detached_at: what the agent said during a deletion.
-        observed_revision: the revision that the edge says it has applied.
+        force: the deletion does not wait for the edge.
+        inventory_empty_at, detached_at: when the agent reported this during a deletion.
+        observed_revision: the revision that the edge reports as applied.
         observed_descends: whether it is, or descends from, the head; None: unknown.
-        delivery_problem: what the edge says of why it does not fetch, apply or install; None: it tells of nothing.
-        edge_health: what is wrong on the edge; None: it has told of nothing to judge by.
-        head: the newest commit of the repository, whoever made it; None: it cannot be told.
-        secrets_pending: staged secret changes that no commit holds yet.
-        secrets_commit: the newest commit of secrets, if it is newer than the desired revision that was asked about.
-        must_reenter: the first of the values that a recreation for new hardware took away, or that no key of the edge
-            opens any more, as ``namespace/name/key``.
-        resealing: the one under way, or the last one while something that it has found unreadable is missing.
-        projected_sequence: sequence of the projection that the database holds; 0: none.
-        unread_news: the edge said something since that projection; publishing anything tells the sweep it was read.
+        delivery_problem: why the edge does not fetch, apply or install, as it reports; None: it reports no problem.
+        edge_health: what is wrong on the edge; None: it has reported nothing to judge by.
+        head: the newest commit of the repository, whoever made it; None: unknown.
+        secrets_pending: staged secret changes that are in no commit yet.
+        secrets_commit: the newest commit of secrets, if it is newer than the desired revision in the request.
+        must_reenter: the first values that a recreation for new hardware removed, or that no key of the edge opens
+            any more, as ``namespace/name/key``.
+        resealing: the one under way, or the last one while some of its unreadable values are missing.
+        projected_sequence: sequence of the projection in the database; 0: none.
+        unread_news: the edge reported something since that projection; any publication tells the sweep it was read.
         identity_problem: why there seem to be two edges with this identity; None: there is one.
         window_opens_at: when the edge is expected to call next; None: now, or at any time.
-        review_at: when this reading may be out of date by the passing of time alone.
+        review_at: when this reading may become out of date just because time passes.
         edge_reported_at: when the edge last wrote its status or proved a credential; None: never.
-        drift: what a repository or a database that was put back has lost; empty: nothing.
-        unopened: the first of the values that no key of the edge opens, as it has found by itself, and that nobody
-            has entered again since, as ``namespace/name/key``.
+        drift: what a put-back copy of the repository or the database has lost; empty: nothing.
+        unopened: the first values that no key of the edge opens, as the edge found by itself, and that nobody has
+            entered again since, as ``namespace/name/key``.
         unopened_count: how many there are.
     """
 

@@ -1,4 +1,4 @@
-"""The entries that say what a cluster is to be, as types."""
+"""The entries that specify a cluster, as types."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,10 +12,10 @@ from edgewright.errors import Invalid
 
 
 def spec_from(body: Mapping[str, Any]) -> ClusterSpec:
-    """The configuration entry as a type.
+    """Reads the configuration entry.
 
     Raises:
-        Invalid: ``schema_violation`` for what no schema has stopped; ``values_undeliverable`` for values that can
+        Invalid: ``schema_violation`` for errors that no schema catches; ``values_undeliverable`` for values that can
             never reach an edge.
     """
     try:
@@ -27,7 +27,7 @@ def spec_from(body: Mapping[str, Any]) -> ClusterSpec:
 
 
 def settings_from(body: Mapping[str, Any]) -> ClusterSettings:
-    """The settings entry as a type, with the defaults for what it leaves out."""
+    """Reads the settings entry, with defaults for missing fields."""
     try:
         return ClusterSettings.model_validate(body)
     except ValidationError as error:

@@ -31,7 +31,8 @@ CLOCK_TOLERANCE_SECONDS = 60.0
 MOST_NAMES = 10
 """In one sentence."""
 BEHIND = "Behind"
-"""Reason of *Synced*: the edge has not applied what its repository holds, or is to hold, and tells of no trouble."""
+"""Reason of *Synced*: the edge has not applied the present or intended content of its repository, but reports no
+problem."""
 UNRENDERED = "The repository does not have the cluster's present configuration yet."
 _SILENT_SINCE = f" {FELL_SILENT}"
 
@@ -39,7 +40,7 @@ TRUE, FALSE, UNKNOWN = ConditionStatus.TRUE, ConditionStatus.FALSE, ConditionSta
 
 
 class Obstacle(Frozen):
-    """What a person has to clear before a step can go on. ``sentence`` says what to do."""
+    """An obstacle that a person has to remove before a step can continue. ``sentence`` says how."""
 
     reason: str
     sentence: str
@@ -55,10 +56,10 @@ def conditions_of(
     now: datetime,
     before: Sequence[Condition],
 ) -> tuple[Condition, ...]:
-    """All conditions, in the order of ``ConditionType``; ``since`` is kept while the status is the same.
+    """Returns all conditions, in the order of ``ConditionType``; ``since`` stays while the status is the same.
 
-    *Drifted* is stated from the first drift on: most clusters never have one. *Healthy* is stated once the edge has
-    told of something to judge by.
+    *Drifted* only appears after the first drift, as most clusters never have one. *Healthy* appears once the edge has
+    reported something to judge by.
     """
     known = {condition.type: condition for condition in before}
     states = {
@@ -170,7 +171,7 @@ def _proposed(wanted: Wanted) -> str:
 
 
 def _opening(wanted: Wanted) -> State:
-    """Judges the secrets under a certificate that is in order: whether all open, are sealed with it, and can be."""
+    """Judges the secrets under a valid certificate: whether all open, are sealed with it, and can be re-sealed."""
     resealing = wanted.resealing
     lost, count = ((), 0) if resealing is None else (resealing.unreadable, resealing.unreadable_count)
     lost = (*lost, *(place for place in wanted.unopened if place not in lost))
@@ -241,13 +242,13 @@ def _healthy(wanted: Wanted) -> State:
 
 
 def _expected(wanted: Wanted) -> str:
-    """When an edge is heard again that must not call now; empty: it may."""
+    """Says when an edge that must not call now will call again; empty: it may call."""
     opens = wanted.window_opens_at
     return "" if opens is None else f"Its next check-in window opens {opens:%Y-%m-%dT%H:%M:%SZ}."
 
 
 def clock_status(offset: float | None) -> ConditionStatus:
-    """Whether an edge's clock is in step. ``offset``: seconds ahead of the centre's; None: not reported."""
+    """Whether an edge's clock is right. ``offset``: seconds ahead of the centre's clock; None: not reported."""
     if offset is None:
         return UNKNOWN
     return TRUE if abs(offset) <= CLOCK_TOLERANCE_SECONDS else FALSE
@@ -264,7 +265,7 @@ def _clock(wanted: Wanted) -> State:
 
 
 def next_review(wanted: Wanted, now: datetime) -> datetime | None:
-    """When a condition changes by the passing of time alone; None: never."""
+    """Returns when a condition changes just because time passes; None: never."""
     moments = [wanted.review_at]
     if wanted.certificate is not None:
         moments += [wanted.certificate.not_after, wanted.certificate.not_before + KEY_AGE_LIMIT]
@@ -272,9 +273,9 @@ def next_review(wanted: Wanted, now: datetime) -> datetime | None:
 
 
 def late_sweep(every: timedelta) -> timedelta:
-    """After how long without a round the sweep counts as stopped.
+    """Returns how long the sweep may go without a round before it counts as stopped.
 
     Args:
-        every: how often it begins.
+        every: its interval.
     """
     return max(_SHORTEST_SILENCE, every * _SWEEPS_MISSED)

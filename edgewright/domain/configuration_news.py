@@ -1,7 +1,7 @@
-"""What the timeline tells of a changed configuration or entry: which fields, and from what to what.
+"""Describes a changed configuration or entry in the timeline: which fields changed, and their old and new values.
 
-Of Helm values, of fields that only an installation's own schema knows, and of any entry that is no configuration, it
-tells no content: they may hold passwords, and the timeline is for ever and for everybody who may read.
+It never shows Helm values, fields that only an installation's own schema defines, or the content of other entries:
+they may hold passwords, and the timeline is kept for ever, where everybody with `read` can see it.
 """
 
 import json
@@ -12,22 +12,22 @@ from edgewright.domain.json import Json, JsonObject
 from edgewright.domain.templates import child
 
 _TOLD = frozenset({"name", "namespace", "chart", "bare", "labels", "accept", "lease_seconds", "check_in"})
-"""The fields of a configuration whose content is told."""
+"""The fields of a configuration whose values are shown."""
 _NONE: Set[str] = frozenset()
 _NAMED = 8
-"""So many fields are named in one sentence; more are counted."""
+"""Up to this many fields are named in one sentence; the rest are counted."""
 _LONGEST = 60
-"""Characters of a value, and of a pointer."""
+"""Most characters of a value, and of a pointer."""
 _UNSET = object()
 
 
 @dataclass(frozen=True, slots=True)
 class FieldChange:
-    """One field that differs.
+    """One changed field.
 
     Args:
         pointer: JSON pointer in the entry, such as ``/labels/site``.
-        said: from what to what; empty for what is never told.
+        said: old and new value; empty if the values must not be shown.
     """
 
     pointer: str
@@ -38,25 +38,25 @@ class FieldChange:
 
 
 def changed_fields(before: JsonObject, after: JsonObject) -> Sequence[FieldChange]:
-    """The fields that differ, in order of their names; objects are compared member by member."""
+    """Returns the changed fields, sorted by name; objects are compared member by member."""
     return list(_between(before, after, "", _TOLD))
 
 
 def changed_parts(before: Json, after: Json) -> Sequence[FieldChange]:
-    """The fields of an entry that differ, without a word of what they hold; none if either is no object."""
+    """Returns the changed fields of an entry without their values; none if either entry is not an object."""
     return list(_between(before, after, "", _NONE))
 
 
 def sentence_of(what: str, changes: Sequence[FieldChange]) -> str:
-    """``what`` was changed, and how: one sentence without a secret."""
+    """Says in one sentence, without secrets, how ``what`` was changed."""
     if not changes:
-        return f"{what} was written; nothing differs."
+        return f"{what} was written without changes."
     more = f" and {len(changes) - _NAMED} more" if len(changes) > _NAMED else ""
     return f"{what} was changed: {', '.join(map(str, changes[:_NAMED]))}{more}."
 
 
 def names_of(changes: Sequence[FieldChange]) -> str:
-    """The pointers, for machines; cut like the sentence."""
+    """Returns the pointers for machines, shortened like the sentence."""
     return ",".join(_short(change.pointer) for change in changes[:_NAMED])
 
 
@@ -71,7 +71,7 @@ def _between(before: Json, after: Json, pointer: str, told: Set[str]) -> Iterato
 
 
 def _same_scalar(was: object, is_: object) -> bool:
-    """Whether both are the same text, number or the like; told without spelling them, as most fields are the same."""
+    """Whether both are the same scalar. A shortcut that avoids serialising: most fields are unchanged."""
     return type(was) is type(is_) and not isinstance(was, list) and was == is_
 
 
@@ -81,7 +81,7 @@ def _differing(said: str, says: str, pointer: str, told: Set[str]) -> FieldChang
 
 
 def _text(value: object) -> str:
-    """As JSON, so that true and 1 differ, and what cannot be printed is escaped."""
+    """As JSON, so that true and 1 differ, and unprintable characters are escaped."""
     return "unset" if value is _UNSET else json.dumps(value, sort_keys=True)
 
 

@@ -1,4 +1,4 @@
-"""Names of container images: what makes one usable, and where a mirror of its registry has it."""
+"""Names of container images: which ones are usable, and their names in a mirror."""
 
 import re
 
@@ -25,7 +25,7 @@ def is_mirror(text: str) -> bool:
 
 
 def mirrored(image: str, mirror: str) -> str:
-    """Where a mirror has an image: the name of its registry gives way to the mirror's, the rest stays.
+    """Returns the name of an image in a mirror: the mirror replaces the registry, and the rest stays.
 
     ``ghcr.io/fluxcd/source-controller:v1.7.0`` becomes ``MIRROR/fluxcd/source-controller:v1.7.0``.
     """

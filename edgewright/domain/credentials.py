@@ -1,4 +1,4 @@
-"""The texts that let somebody in: how each is spelled, taken apart, and stored as a hash.
+"""Tokens and credentials: how each is written, parsed, and stored as a hash.
 
 ====================  ==============================================  =========================
 text                  spelling                                        stored
@@ -9,8 +9,7 @@ flux credential       ``ewf_<64 hex>``                                its SHA-25
 agent credential      ``ewa_<64 hex>``                                its SHA-256
 ====================  ==============================================  =========================
 
-Every secret part is 256 random bits, so a plain SHA-256 is as good as a slow hash. The random bytes come in as
-arguments; nothing here draws them.
+Every secret part is 256 random bits, so a plain SHA-256 is as good as a slow hash. Callers pass in the random bytes.
 """
 
 import base64
@@ -39,12 +38,12 @@ _ROLE_OF_PREFIX = {prefix: role for role, prefix in ROLE_PREFIXES.items()}
 
 @dataclass(frozen=True)
 class Token:
-    """An operator or registration token, taken apart.
+    """The parts of an operator or registration token.
 
     Args:
         prefix: ``ew`` or ``ewr``.
-        id: 16 hexadecimal digits; public, it may be logged and shown.
-        text: the whole token; whoever has it is let in.
+        id: 16 hexadecimal digits; public, so it may be logged and shown.
+        text: the whole token, which grants access.
     """
 
     prefix: str
@@ -59,7 +58,7 @@ class Token:
 
 @dataclass(frozen=True)
 class CredentialSecret:
-    """The password of one of a cluster's credentials; the role is coded in it."""
+    """The password of one of a cluster's credentials; its prefix names the role."""
 
     role: Role
     text: str = field(repr=False)
@@ -81,31 +80,31 @@ def registration_token(token_id: bytes, secret: bytes) -> Token:
 
 
 def cluster_secret(role: Role, secret: bytes) -> CredentialSecret:
-    """A cluster credential's password of 32 random bytes; edges make theirs themselves."""
+    """Makes the password of a cluster credential from 32 random bytes; edges make their own."""
     if len(secret) != SECRET_BYTES:
         raise ValueError(f"a credential is made of {SECRET_BYTES} bytes")
     return CredentialSecret(role, f"{ROLE_PREFIXES[role]}_{secret.hex()}")
 
 
 def parse_operator_token(text: str) -> Token:
-    """Takes an operator token apart.
+    """Parses an operator token.
 
     Raises:
-        Unauthenticated: it is not spelled like one; the message does not repeat it.
+        Unauthenticated: it does not look like one; the message does not repeat it.
     """
     return _parse_token(text, OPERATOR_PREFIX, "operator token")
 
 
 def parse_registration_token(text: str) -> Token:
-    """Takes a registration token apart; raises like ``parse_operator_token``."""
+    """Parses a registration token; raises like ``parse_operator_token``."""
     return _parse_token(text, REGISTRATION_PREFIX, "registration token")
 
 
 def parse_cluster_secret(text: str) -> CredentialSecret:
-    """Tells the role of a cluster credential's password.
+    """Parses a cluster credential's password, which tells its role.
 
     Raises:
-        Unauthenticated: it is not spelled like one; the message does not repeat it.
+        Unauthenticated: it does not look like one; the message does not repeat it.
     """
     match = _CREDENTIAL.fullmatch(text)
     if match is None:
@@ -114,12 +113,12 @@ def parse_cluster_secret(text: str) -> CredentialSecret:
 
 
 def sha256_of(text: str) -> bytes:
-    """How a token or credential secret is stored: 32 bytes."""
+    """Returns the hash under which a token or credential secret is stored: 32 bytes."""
     return hashlib.sha256(text.encode()).digest()
 
 
 def matches(text: str, stored_sha256: bytes) -> bool:
-    """Whether a text is the one whose hash was stored, in constant time."""
+    """Whether a text matches a stored hash, compared in constant time."""
     return hmac.compare_digest(sha256_of(text), stored_sha256)
 
 

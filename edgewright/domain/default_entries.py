@@ -1,6 +1,6 @@
-"""What the Config Store holds from the first start: schemas, templates, and the names of well-known objects.
+"""The default entries of the Config Store: schemas, templates, and the names of well-known objects.
 
-An installation may change any of it; a start writes only what is not there.
+An installation may change all of them; a start only writes missing ones.
 """
 
 import json
@@ -14,10 +14,10 @@ from edgewright.domain import wellknown as wk
 from edgewright.domain.edge_status import checked_schema
 
 DEFAULT_CHART_NAME = "edge-cluster"
-"""The name by which ``chart`` of a new cluster may mean the default Helm chart template."""
+"""The name of the default Helm chart template, as ``chart`` of a new cluster may give it."""
 
 HELM_CHARTS_REPOSITORY_PATH = "shared/helm-charts"
-"""Where the repository of Helm charts is served, below ``/git/``."""
+"""The path of the repository of Helm charts below ``/git/``."""
 
 SCHEMA_FILES = {
     wk.APP_CLUSTER_CONFIGURATION: "cluster_configuration",
@@ -45,7 +45,7 @@ class DefaultEntry:
 
     Args:
         klass: class of the object, which is registered with the entry.
-        body: a fresh copy; nobody else holds it.
+        body: a fresh copy that the caller may change.
     """
 
     app: UUID
@@ -55,16 +55,16 @@ class DefaultEntry:
 
 
 def default_entries(organisation: str) -> Sequence[DefaultEntry]:
-    """Every entry of a first start; schemas first, so that the others can be checked against them.
+    """Returns all default entries; schemas come first, so that the others can be checked against them.
 
     Args:
-        organisation: goes into the values of the default chart.
+        organisation: used in the values of the default chart.
     """
     return (*_schemas(), *_names(), *_templates(organisation))
 
 
 def application_schema(app: UUID) -> Any:
-    """The JSON Schema that Edgewright ships for a well-known Application, as a fresh copy.
+    """Returns a fresh copy of the JSON Schema that Edgewright ships for a well-known Application.
 
     Raises:
         KeyError: the Application is not a well-known one.

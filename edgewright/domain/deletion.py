@@ -1,6 +1,6 @@
-"""What asking for the deletion of a cluster does: one begins, or the one under way is hastened, or is to purge, too.
+"""Decides what a request to delete a cluster does: start a deletion, bring it forward, or add a purge to it.
 
-Whichever door a request came through, what holds the cluster's row asks here, within the transaction that locks it.
+Requests from every door are decided here, within the transaction that locks the cluster's row.
 """
 
 from dataclasses import dataclass
@@ -12,25 +12,25 @@ from edgewright.domain.ended import Purge, left_on_edge, no_edge_to_purge, patie
 from edgewright.errors import Conflict
 
 DEADLINE = timedelta(hours=24)
-"""How long a deletion waits for the edge unless it is told otherwise."""
+"""How long a deletion waits for the edge by default."""
 
 
 class DeletionVerb(StrEnum):
-    """What became of a deletion, as its event says."""
+    """What happened to a deletion, in the words of its event."""
 
     REQUESTED = "requested"
-    HASTENED = "hastened"
+    HASTENED = "brought forward"
     CHANGED = "changed"
 
 
 @dataclass(frozen=True)
 class DeletionRequest:
-    """What somebody asks for.
+    """A request to delete a cluster.
 
     Args:
-        force: nothing waits for the edge.
+        force: do not wait for the edge.
         deadline: how long to wait for the edge; None: ``DEADLINE`` for a new deletion, unchanged for one under way.
-        purge: the kind SealedSecret and the sealing keys are to go from the edge.
+        purge: also remove the kind SealedSecret and the sealing keys from the edge.
     """
 
     force: bool = False
@@ -39,7 +39,7 @@ class DeletionRequest:
     purge: bool = False
 
     def check(self) -> "DeletionRequest":
-        """Returns a request that makes sense for some cluster.
+        """Returns the request if its options go together.
 
         Raises:
             Invalid: code ``purge_impossible``.
@@ -51,11 +51,11 @@ class DeletionRequest:
 
 @dataclass(frozen=True)
 class DeletionUnderWay:
-    """What a cluster's row says of its deletion.
+    """The deletion in a cluster's row.
 
     Args:
-        deadline: None: nobody knows until when it waits.
-        begun: the commit that empties the edge has been begun, and cannot be taken back.
+        deadline: when it stops waiting; None: unknown.
+        begun: the commit that empties the edge has begun, so the deletion cannot be cancelled.
     """
 
     force: bool
@@ -67,7 +67,7 @@ class DeletionUnderWay:
 
 @dataclass(frozen=True)
 class DeletionDecision:
-    """What the row is to say."""
+    """The new deletion for the row."""
 
     verb: DeletionVerb
     force: bool
@@ -79,15 +79,15 @@ class DeletionDecision:
 def decide_deletion(
     name: str, under_way: DeletionUnderWay | None, request: DeletionRequest, *, now: datetime
 ) -> DeletionDecision | None:
-    """What a request changes; None: nothing. It may bring the deadline of a deletion forward, and never back.
+    """Decides what a request changes; None: nothing. It can only bring a deletion's deadline forward.
 
     Args:
-        name: of the cluster.
+        name: name of the cluster.
         under_way: None: the cluster is not being deleted.
 
     Raises:
         Conflict: ``purge_too_late``.
-        Invalid: ``purge_impossible``: the deletion under way waits for no edge, or keeps the workloads.
+        Invalid: ``purge_impossible``: the deletion under way does not wait for the edge, or keeps the workloads.
     """
     until = now + (DEADLINE if request.deadline is None else request.deadline)
     if under_way is None:
@@ -105,7 +105,7 @@ def decide_deletion(
 
 
 def refuse_unanswered_purge(name: str, request: DeletionRequest, *, can_answer: bool | None) -> None:
-    """For a request that was written, with which suspended credentials were let in again.
+    """Refuses a purge that no edge can carry out. Call this after the write, which reactivates suspended credentials.
 
     Raises:
         Conflict: code ``purge_impossible``: no edge can answer.
@@ -115,30 +115,30 @@ def refuse_unanswered_purge(name: str, request: DeletionRequest, *, can_answer: 
 
 
 def refuse_undeletion(name: str, under_way: DeletionUnderWay | None) -> None:
-    """Raises ``Conflict``, code ``not_deleting`` or ``too_late``, where there is no deletion to take back."""
+    """Raises ``Conflict``, code ``not_deleting`` or ``too_late``, if there is no deletion to cancel."""
     if under_way is None:
         raise Conflict(
             f"The cluster {name} is not being deleted.",
             code="not_deleting",
-            hint="There is nothing to take back; `edgewright cluster show NAME` shows its phase.",
+            hint="There is nothing to cancel; `edgewright cluster show NAME` shows its phase.",
         )
     if under_way.begun:
         raise Conflict(
-            f"The deletion of {name} has begun and cannot be taken back.",
+            f"The deletion of {name} has begun and cannot be cancelled.",
             code="too_late",
-            hint="Wait for its end, then create the cluster again.",
+            hint="Wait until it has finished, then create the cluster again.",
         )
 
 
 def desired_again(before: Desired | None) -> Desired:
-    """What is desired of a cluster whose deletion is taken back. ``before``: of it; None: nobody has noted that."""
+    """Returns what is desired after a cancelled deletion. ``before``: what was desired before it; None: unknown."""
     return before or Desired.PRESENT
 
 
 def sentence_of_deletion(
     name: str, decision: DeletionDecision, *, can_answer: bool, acceptance: Acceptance, purge: Purge
 ) -> str:
-    """What the timeline says: what became of the deletion, what it waits for, and what stays on the edge."""
+    """Says for the timeline what happened, what the deletion waits for, and what stays on the edge."""
     patience = patience_of(
         force=decision.force, can_answer=can_answer, acceptance=acceptance, deadline=decision.deadline
     )
@@ -147,7 +147,7 @@ def sentence_of_deletion(
 
 
 def _refuse_late_purge(name: str, under_way: DeletionUnderWay) -> None:
-    """The commit that empties the edge brings the rights to purge; one that was made without brings none."""
+    """Refuses a purge after the commit that empties the edge, because that commit grants the rights to purge."""
     if under_way.begun:
         raise purge_too_late(name)
     refuse_purge(force=under_way.force, workloads=under_way.workloads)

@@ -1,6 +1,6 @@
-"""What an edge says of Flux's work there: why a commit does not arrive, and what else of Flux's fails.
+"""What an edge reports about Flux: why a commit does not arrive, and which other objects of Flux fail.
 
-It is told in an operator's words: the file or the object first, no folder of the controller's own.
+Sentences are for operators: they name the file or object first, and no internal folders of a controller.
 """
 
 import re
@@ -12,16 +12,16 @@ from edgewright.domain.edge_status import EdgeStatus, FluxObject, FluxReport, Sa
 from edgewright.domain.health import About, Finding
 
 OWN_SOURCE = "self-link"
-"""Flux's source that is the cluster's own driving repository."""
+"""Flux's source for the cluster's own driving repository."""
 SUSPENDED, PROGRESSING = "FluxSuspended", "Progressing"
 WAITS_FOR_OTHERS = frozenset({"SourceNotReady", "DependencyNotReady"})
-"""Why a release is not ready while what it needs is on its way. What it needs fails by itself, if it does."""
+"""Why a release is not ready while its dependencies are on their way. A failing dependency has its own finding."""
 _LONGEST_NAME = 100
 LONGEST_MESSAGE = 500
-"""Characters of what Flux says: it is kept in each reading while it lasts."""
+"""Most characters of a message from Flux, because each reading holds it."""
 
 _WORKING_COPY = re.compile(r"/(?:[^/\s'\":()]+/)*?kustomization-\d+/" r"|/(?:[^/\s'\":()]+/)*?tmp/[^/\s'\":()]+/")
-"""Where a controller unpacks the repository; what follows is the path in the repository."""
+"""Where a controller unpacks the repository; the path in the repository follows."""
 _UNREADABLE_FILE = re.compile(r"(?:kustomize build failed: )?failed to decode Kubernetes YAML from ([^\s:]+): (.*)")
 _FILE_OF_KUSTOMIZATION = re.compile(r"kustomize build failed: .*'([^'\s]+)': (MalformedYAMLError: .*?)(?:': |$)")
 _YAML_ERROR = re.compile(r"(?:MalformedYAMLError: |error converting YAML to JSON: |yaml: )+")
@@ -31,12 +31,12 @@ _CHART_SENTENCE = re.compile(r"execution error at \(([^():]+)[^()]*\): (.*)")
 
 
 def delivery_problem(status: EdgeStatus) -> DeliveryProblem | None:
-    """What keeps an edge from fetching, applying or installing what the centre has rendered for it.
+    """Returns what keeps an edge from fetching, applying or installing what the centre has rendered for it.
 
     Returns:
-        What fails first on the way of a commit: its fetching, its application, or the release of the cluster's
-        chart; else what of it is not ready yet. What Flux does with other sources keeps no commit of this repository
-        back. None: the edge tells of nothing.
+        The first failure on the way of a commit: fetching it, applying it, or releasing the cluster's chart; or else
+        the part that is not ready yet. Other sources of Flux do not hold back commits of this repository. None: the
+        edge reports no problem.
     """
     flux = status.flux or FluxReport()
     sources = [said for said in flux.sources if said.name == OWN_SOURCE]
@@ -50,10 +50,10 @@ def delivery_problem(status: EdgeStatus) -> DeliveryProblem | None:
 
 
 def flux_findings(status: EdgeStatus) -> list[Finding] | None:
-    """Whatever of Flux's fails on this edge, the operator's own objects included.
+    """Returns all failing objects of Flux on this edge, including the operator's own.
 
     Returns:
-        None: the edge says nothing of Flux to judge by.
+        None: the edge reports nothing about Flux to judge by.
     """
     flux = status.flux
     if flux is None:
@@ -63,7 +63,7 @@ def flux_findings(status: EdgeStatus) -> list[Finding] | None:
 
 
 def state_of(said: FluxObject) -> str:
-    """What Flux says of an object, in one line."""
+    """Returns Flux's message about an object, in one line."""
     ready = _ready(said)
     if said.suspended:
         return "suspended"
@@ -73,7 +73,7 @@ def state_of(said: FluxObject) -> str:
 def _own_findings(
     sources: Iterable[FluxObject], kustomizations: Iterable[FluxObject], releases: Iterable[FluxObject]
 ) -> Iterator[Finding]:
-    """In the order in which a commit passes them."""
+    """Yields findings in the order in which a commit passes them."""
     for said in sources:
         yield from _finding(said, About.SOURCE)
     for said in kustomizations:
@@ -121,9 +121,9 @@ def _chart(release: FluxObject) -> str:
 
 
 def _refusal(said: FluxObject) -> str | None:
-    """What Flux says of an object that fails; None if it does not, or Flux is still at work.
+    """Returns Flux's message about a failing object; None if it does not fail, or Flux is still working on it.
 
-    A release that is tried again after a failure is *Ready* Unknown meanwhile, and stays *Released* False.
+    While Flux retries a failed release, its *Ready* is Unknown, and its *Released* stays False.
     """
     stated = {each.type: each for each in said.conditions}
     ready, released = stated.get("Ready", SaidCondition()), stated.get("Released", SaidCondition())
@@ -162,7 +162,7 @@ def _name(said: FluxObject) -> str:
 
 
 def _line(text: str | None) -> str:
-    """One line without control characters, as long as is kept."""
+    """Returns one line of limited length, without control characters."""
     if text is None:
         return ""
     shown = "".join(letter if letter.isprintable() else " " for letter in text[: 4 * LONGEST_MESSAGE])
@@ -170,7 +170,7 @@ def _line(text: str | None) -> str:
 
 
 def _application_failure(kustomization: str, said: str) -> str:
-    """Why Flux does not apply a Kustomization: names the file or the object that it stumbles over."""
+    """Says why Flux does not apply a Kustomization, naming the file or object that causes it."""
     said = _WORKING_COPY.sub("", said)
     unreadable = _UNREADABLE_FILE.match(said) or _FILE_OF_KUSTOMIZATION.match(said)
     if unreadable is not None:
@@ -184,10 +184,10 @@ def _application_failure(kustomization: str, said: str) -> str:
 
 
 def _release_failure(name: str, chart: str, said: str) -> str:
-    """Why a release of Helm fails, of what helm-controller says.
+    """Says why a Helm release fails, from helm-controller's message.
 
     Args:
-        chart: ``NAME@VERSION``, if it is known; what helm-controller names counts more.
+        chart: ``NAME@VERSION``, if known; a name in helm-controller's message takes precedence.
     """
     failed = _HELM.match(said)
     if failed is not None:

@@ -1,4 +1,4 @@
-"""What is said of a deletion: what it waits for, what it leaves on the edge, and when it has finished."""
+"""Sentences about a deletion: what it waits for, what it leaves on the edge, and that it has finished."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -8,36 +8,36 @@ from edgewright.domain.cluster import Acceptance, Workloads
 from edgewright.errors import Conflict, Gone, Invalid
 
 SEALING = "The kind SealedSecret and the sealing keys"
-BY_SCRIPT = "The uninstall script takes them, with --purge."
+BY_SCRIPT = "To remove them, run the uninstall script with --purge."
 IMPOSSIBLE = "purge_impossible"
 LONGEST_DEADLINE = timedelta(days=30)
-"""For which a deletion may be asked to wait for the edge."""
+"""The longest time that a deletion can wait for the edge."""
 
 
 def patience_of(*, force: bool, can_answer: bool, acceptance: Acceptance, deadline: datetime | None) -> str:
-    """What a deletion waits for: a clause without a full stop.
+    """Says what a deletion waits for: a clause without a full stop.
 
     Args:
-        can_answer: the agent has an active credential; without one nothing is ever heard of the edge.
+        can_answer: the agent has an active credential; without one, the edge can report nothing.
     """
     if force:
         return "it does not wait for the edge"
     if not can_answer and acceptance is Acceptance.NONE:
-        return "no edge is attached: this happens at once"
+        return "no edge is attached, so it does not wait"
     if not can_answer:
-        return "the edge has no credential to answer with: nothing waits for it"
-    until = "" if deadline is None else f" until {deadline:%Y-%m-%dT%H:%M:%SZ} at most"
+        return "the edge has no credential to answer with, so the deletion does not wait for it"
+    until = "" if deadline is None else f" until {deadline:%Y-%m-%dT%H:%M:%SZ} at the latest"
     return f"it waits for the edge{until}"
 
 
 @dataclass(frozen=True)
 class Purge:
-    """Whether a deletion takes the kind SealedSecret and the sealing keys from the edge, and what came of it.
+    """Whether a deletion removes the kind SealedSecret and the sealing keys from the edge, and with which result.
 
     Args:
-        asked: it was to.
-        done: as the edge has said with its goodbye; None: it has not said.
-        problem: why not, as the edge says; empty: it gave no reason.
+        asked: it was requested.
+        done: the result in the edge's goodbye; None: not reported.
+        problem: why it was not done, in the edge's words; empty: it gave no reason.
     """
 
     asked: bool = False
@@ -46,29 +46,30 @@ class Purge:
 
 
 def left_on_edge(purge: Purge, acceptance: Acceptance, *, over: bool) -> str:
-    """What of sealing a deletion leaves on its edge: a sentence or two; empty where no edge was ever accepted.
+    """Says what happens to the kind SealedSecret and the sealing keys, in a sentence or two; empty if no edge was
+    accepted.
 
     Args:
-        over: nothing more is to be heard of the edge.
+        over: no more reports from the edge are expected.
     """
     if acceptance is not Acceptance.ACCEPTED:
         return ""
     if purge.done:
-        return f"{SEALING} were taken from the edge."
+        return f"{SEALING} were removed from the edge."
     if not purge.asked:
         return f"{SEALING} stay on the edge."
     if purge.problem:
         return f"{SEALING} stay on the edge. {purge.problem} {BY_SCRIPT}"
     if purge.done is None and not over:
-        return f"{SEALING} go as well."
-    return f"{SEALING} stay on the edge: it has not said that it took them. {BY_SCRIPT}"
+        return f"{SEALING} are removed as well."
+    return f"{SEALING} stay on the edge: it has not confirmed their removal. {BY_SCRIPT}"
 
 
 def refuse_purge(*, force: bool, workloads: Workloads) -> None:
-    """Lets pass what can be purged.
+    """Checks that a purge goes with the other options.
 
     Raises:
-        Invalid: code ``purge_impossible``: the edge is not waited for, or the workloads still need their secrets.
+        Invalid: code ``purge_impossible``: nothing waits for the edge, or the workloads still need their secrets.
     """
     if force:
         raise Invalid(
@@ -79,15 +80,15 @@ def refuse_purge(*, force: bool, workloads: Workloads) -> None:
         )
     if workloads is Workloads.KEEP:
         raise Invalid(
-            "Workloads that are kept need the secrets that a purge takes away.",
+            "Workloads that you keep need the secrets that a purge would remove.",
             code=IMPOSSIBLE,
-            hint="Have the workloads removed, or leave out purge.",
+            hint="Remove the workloads as well, or leave out purge.",
             where="purge",
         )
 
 
 def no_edge_to_purge(name: str) -> Conflict:
-    """Nobody is there who could do it."""
+    """Returns the refusal if no edge can carry out a purge."""
     return Conflict(
         f"No edge of {name} can answer, so nothing can be purged.",
         code=IMPOSSIBLE,
@@ -96,19 +97,19 @@ def no_edge_to_purge(name: str) -> Conflict:
 
 
 def purge_too_late(name: str) -> Conflict:
-    """Its edge is being emptied without."""
+    """Returns the refusal if the deletion has already begun without a purge."""
     return Conflict(
         f"The deletion of {name} has begun without a purge.",
         code="purge_too_late",
-        hint=f"Wait for its end. {BY_SCRIPT}",
+        hint=f"Wait until it has finished. {BY_SCRIPT}",
     )
 
 
 def cluster_deleted(cluster: UUID, name: str, ended_at: datetime, *, edge: str) -> Gone:
-    """The refusal of everything but reading the timeline.
+    """Returns the answer to every request about a deleted cluster, except for its timeline.
 
     Args:
-        edge: what is left there, a sentence or nothing.
+        edge: a sentence about what stays on the edge, or nothing.
     """
     return Gone(
         f"The cluster {name} was deleted at {ended_at:%Y-%m-%dT%H:%M:%SZ}. {edge}".strip(),

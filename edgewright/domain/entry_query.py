@@ -1,4 +1,4 @@
-"""What an entry is searched by: paths into its body, and the values that have to stand there."""
+"""Queries for entries: paths into their bodies, and the values required there."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ _PATH = re.compile(r"(?:\$\.)?([A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*)")
 
 @dataclass(frozen=True)
 class Absent:
-    """What stands at a path that leads nowhere."""
+    """The value at a path that does not exist."""
 
 
 ABSENT = Absent()
@@ -23,21 +23,21 @@ ABSENT = Absent()
 
 @dataclass(frozen=True)
 class EntryQuery:
-    """``wanted``: what has to stand where; ``results``: what is read of an entry that matches, by name."""
+    """``wanted``: required values by path; ``results``: paths to read from matching entries, by name."""
 
     wanted: Sequence[tuple[Path, Scalar | Absent]] = ()
     results: Mapping[str, Path] | None = None
 
     def matches(self, body: Any) -> bool:
-        """Whether all that is wanted stands there; true is not 1, and null is not nothing."""
+        """Whether a body has all required values; true is not 1, and null is not absent."""
         return all(_same(value_at(body, path), value) for path, value in self.wanted)
 
 
 def path_of(text: str) -> Path:
-    """A path of names, such as ``flux.version`` or ``$.flux.version``.
+    """Parses a path of names, such as ``flux.version`` or ``$.flux.version``.
 
     Raises:
-        Invalid: code ``path_unsupported``: other JSONPath than that.
+        Invalid: code ``path_unsupported``: it uses other features of JSONPath.
     """
     found = _PATH.fullmatch(text)
     if found is None:
@@ -51,7 +51,7 @@ def path_of(text: str) -> Path:
 
 
 def value_at(body: Any, path: Path) -> Any:
-    """What stands at a path of a JSON value; ``ABSENT`` if it leads nowhere."""
+    """Returns the value at a path; ``ABSENT`` if the path does not exist."""
     for name in path:
         if not isinstance(body, dict) or name not in body:
             return ABSENT

@@ -1,4 +1,4 @@
-"""What happened to a cluster, as it is told to the timeline."""
+"""Events in the timeline of a cluster."""
 
 import json
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from edgewright.domain.cluster import Frozen
 
 
 class EventKind(StrEnum):
-    """What happened. The list grows: be prepared for a kind that you do not know."""
+    """What happened. The list grows, so expect kinds that you do not know."""
 
     CENTRE_RESTORED = "centre.restored"
     CERTIFICATE_CHANGED = "certificate.changed"
@@ -103,15 +103,15 @@ EVENTS_BYTES = 256 * 1024
 
 
 class NewEvent(Frozen):
-    """An event to be written in the same transaction as the change it tells of.
+    """A new event, written in the same transaction as the change that it reports.
 
     Args:
         id: unique; writing the same ID again changes nothing.
         actor: who caused it: ``token:<name>``, ``agent``, ``flux``, ``temporal``, ``centre``, ``edge``.
-        kind: what happened. The audit log is kept for ever, and so are the kinds in it.
+        kind: what happened. The audit log is kept for ever, and so are its kinds.
         message: one sentence for people; free of secrets.
         detail: a few scalar facts for machines; free of secrets.
-        happened_at: when, if that was before the event is written; None: at the moment of writing.
+        happened_at: when it happened, if earlier than the write; None: at the time of the write.
     """
 
     id: UUID
@@ -126,15 +126,15 @@ class NewEvent(Frozen):
 def event_id(
     cluster: UUID, *, kind: EventKind, message: str, facts: Mapping[str, object], at: datetime, twins: int
 ) -> UUID:
-    """The ID of what a workflow tells: the same for the same event, and another one for any other.
+    """Returns the ID of a workflow's event: the same for the same event, and different for any other.
 
-    It follows from what is told, not from the workflow's random numbers: a workflow whose server was put back to an
-    earlier copy draws the same numbers again, for other events.
+    It follows from the content, not from the workflow's random numbers: if an earlier copy of Temporal is put back, a
+    workflow draws the same numbers again for other events.
 
     Args:
         facts: the detail of the event.
         at: when it happened.
-        twins: how many events are told already that are the same in all of this.
+        twins: how many earlier events are equal in all of this.
     """
     told = [kind, message, dict(facts), at.isoformat(), twins]
     return uuid5(cluster, json.dumps(told, sort_keys=True))

@@ -1,7 +1,7 @@
-"""The Flux bundle: the release file ``install.yaml`` of Flux, as an operator gave it to the centre.
+"""The Flux bundle: the release file ``install.yaml`` of Flux, as an operator imported it.
 
-It is applied with an administrator's rights on every edge that has no Flux, so nothing is taken that Flux's own
-release does not have: its kinds, in one namespace of its own, with images that are named exactly.
+It is applied with an administrator's rights on every edge without Flux, so it may only contain what Flux's own
+releases contain: their kinds, in one separate namespace, with exactly named images.
 """
 
 import re
@@ -29,18 +29,18 @@ MAX_BUNDLE_BYTES = 4 * 1024 * 1024
 MAX_MANIFESTS = 200
 """Flux's own file has about fifty."""
 FLUX_NAMESPACE = "flux-system"
-"""The one that Flux's releases name; a bundle may name another."""
+"""The namespace in Flux's releases; a bundle may name another one."""
 PROXY_SECRET = "edgewright-proxy"  # noqa: S105 - the name of an object
-"""Secret that the bootstrap script makes where a proxy leads to the centre."""
+"""Secret that the bootstrap script creates if a proxy leads to the centre."""
 PROXY_VARIABLES = ("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY")
-"""Its keys, and all that a container takes from it: any other variable could point a program elsewhere."""
+"""Its keys, which are all that a container gets from it: other variables could redirect a program."""
 
 USED_KINDS: Mapping[str, str] = {
     "gitrepositories.source.toolkit.fluxcd.io": "v1",
     "kustomizations.kustomize.toolkit.fluxcd.io": "v1",
     "helmreleases.helm.toolkit.fluxcd.io": "v2",
 }
-"""CustomResourceDefinition → version of it that driving repositories are written in."""
+"""CustomResourceDefinition → the version of it that driving repositories use."""
 CONTROLLERS = ("source-controller", "kustomize-controller", "helm-controller")
 
 _WHERE = "bundle"
@@ -73,12 +73,12 @@ _VERSION = re.compile(r"v[0-9A-Za-z.+-]{1,63}")
 
 @dataclass(frozen=True, slots=True)
 class FluxBundle:
-    """A bundle that was found good.
+    """A valid bundle.
 
     Args:
-        namespace: the one that its controllers live in.
-        version: of Flux, such as ``v2.7.0``, as its objects are labelled; empty if they are not.
-        images: of its controllers, sorted.
+        namespace: namespace of its controllers.
+        version: version of Flux, such as ``v2.7.0``, from the labels of its objects; empty if there are none.
+        images: images of its controllers, sorted.
         manifests: in the order of the file.
     """
 
@@ -90,24 +90,24 @@ class FluxBundle:
     def rendered(
         self, *, mirror: str | None = None, namespace_too: bool = True, labels: Mapping[str, str] | None = None
     ) -> bytes:
-        """The manifests as an edge gets them: images from the mirror, controllers that know of a proxy, a namespace
-        that Flux does not prune.
+        """Returns the manifests for an edge: with images from the mirror, proxy settings, and a namespace that Flux
+        does not prune.
 
         Args:
-            mirror: ``host[:port][/folder]`` that has the images; None: they stay as they are.
-            namespace_too: False: without the Namespace, for whoever makes that first.
-            labels: that each object gets besides its own.
+            mirror: ``host[:port][/folder]`` with the images; None: they stay as they are.
+            namespace_too: False: without the Namespace, for callers that create it first.
+            labels: additional labels for each object.
         """
         kept = [one for one in self.manifests if namespace_too or _kind(one) != _NAMESPACE]
         return manifests_yaml([labelled(_for_an_edge(one, mirror), labels or {}) for one in kept])
 
 
 def read_flux_bundle(content: bytes) -> FluxBundle:
-    """The bundle in a file.
+    """Reads the bundle in a file.
 
     Raises:
         TooLarge: more than ``MAX_BUNDLE_BYTES``.
-        Invalid: code ``flux_bundle_invalid``: it is not what Flux's releases have; the sentence says why.
+        Invalid: code ``flux_bundle_invalid``: it is not like a release of Flux; the sentence says why.
     """
     if len(content) > MAX_BUNDLE_BYTES:
         raise TooLarge(f"The bundle has more than {MAX_BUNDLE_BYTES} bytes.", code="too_large")
@@ -127,7 +127,7 @@ def read_flux_bundle(content: bytes) -> FluxBundle:
 
 
 class _BundleLoader(yaml.CSafeLoader):
-    """PyYAML's safe loader, which leaves dates as the texts that they are in JSON."""
+    """PyYAML's safe loader, except that dates stay strings, as in JSON."""
 
 
 _BundleLoader.yaml_implicit_resolvers = {
@@ -215,7 +215,7 @@ def _for_an_edge(manifest: JsonObject, mirror: str | None) -> JsonObject:
 
 
 def _with_containers(value: JsonObject, mirror: str | None) -> JsonObject:
-    """The Deployment with other images, and with the proxies that a Secret of ours may name."""
+    """Returns the Deployment with images from the mirror, and with the proxy settings from Edgewright's Secret."""
     changed = dict(value)
     for key in ("spec", "template"):
         inner = value.get(key)
@@ -245,7 +245,7 @@ def _from_proxy_secret(name: str) -> Json:
 
 
 def _images(manifest: JsonObject) -> Iterator[str]:
-    """The images of a Deployment; an empty text for a container that names none."""
+    """Yields the images of a Deployment; an empty string for a container without one."""
     if _kind(manifest) != ("apps", "Deployment"):
         return
     pod = _inside(manifest, "spec", "template", "spec")

@@ -1,4 +1,4 @@
-"""Words of conditions that earlier versions put otherwise, and how they read now.
+"""Wordings of conditions from earlier versions, and their present wordings.
 
 A workflow that replays compares what it states with what it has stated before, and repeats the publications of its
 past only if it finds the same differences. So words change where a condition is read, old and new ones alike, and
@@ -27,7 +27,7 @@ _END = " That is what it said last; it is silent since."
 
 
 def present_reason(reason: str) -> str:
-    """The reason as present versions call it.
+    """Returns the present name of a reason.
 
     >>> present_reason("Unhindered"), present_reason("LeaseExpired")
     ('NotBlocked', 'LeaseExpired')
@@ -36,7 +36,7 @@ def present_reason(reason: str) -> str:
 
 
 def present_words(message: str) -> str:
-    """The message as present versions put it. Others' words, such as why somebody has paused a cluster, stay.
+    """Returns the present wording of a message. Words of people, such as the reason for a pause, stay.
 
     >>> present_words("Last heard 2031-02-03T04:05:06Z.")
     'No heartbeat since 2031-02-03T04:05:06Z.'

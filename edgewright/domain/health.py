@@ -1,6 +1,6 @@
-"""What is wrong on an edge, as one verdict: the first finding in a fixed order, and how many stand behind it.
+"""The health of an edge as one verdict: the first finding in a fixed order, and a count of the others.
 
-Whoever learns of something wrong adds a ``Finding``; ``edge_health`` decides which one is told first.
+Each check yields ``Finding`` objects; ``edge_health`` decides which one comes first.
 """
 
 from collections.abc import Iterable
@@ -15,15 +15,15 @@ HEALTHY = "Healthy"
 CANNOT_BE_KNOWN: Final = "CannotBeKnown"
 DRIVER_MISSING: Final = "DriverMissing"
 FLUX_SILENT: Final = "FluxSilent"
-"""Reasons of *Synced*: the agent may not see what would tell, or what delivers a commit is not there, or does not
+"""Reasons of *Synced*: the agent lacks a right to see the state, or what delivers commits is missing, or does not
 answer."""
 MOST_NAMED = 3
-"""So many further findings are called by name; more are counted."""
+"""How many further findings are named; the rest are counted."""
 _LONGEST_NAME = 100
 
 
 class About(StrEnum):
-    """What a finding is about, in the order of telling: what holds up the rest comes first."""
+    """What a finding is about, by priority: what holds up the rest comes first."""
 
     MISSING = "missing"
     SILENT = "Flux's"
@@ -43,10 +43,10 @@ class Finding:
     """One thing that is wrong on an edge.
 
     Args:
-        name: of the object, as the edge has it.
-        own: the centre has put it there; else it is the operator's.
-        reason: of the condition *Healthy* when this is told first.
-        sentence: names the object and says what is wrong with it; bounded by whoever makes it.
+        name: name of the object on the edge.
+        own: it belongs to the centre; otherwise to the operator.
+        reason: reason of the condition *Healthy* if this finding comes first.
+        sentence: names the object, and says what is wrong with it; its creator limits its length.
     """
 
     about: About
@@ -57,7 +57,7 @@ class Finding:
 
 
 def edge_health(findings: Iterable[Finding]) -> EdgeHealth:
-    """The verdict. The centre's own objects come before the operator's, then the order of ``About`` and names."""
+    """Returns the verdict. The centre's objects come before the operator's, sorted by ``About`` and name."""
     ordered = sorted(findings, key=lambda each: (not each.own, _ORDER[each.about], each.name))
     if not ordered:
         return EdgeHealth(reason=HEALTHY)

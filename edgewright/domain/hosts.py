@@ -1,4 +1,4 @@
-"""Where a URL leads."""
+"""Checks of host names and addresses."""
 
 import re
 from ipaddress import ip_address
@@ -9,7 +9,7 @@ LONGEST_NAME = 253
 
 
 def is_loopback(host: str) -> bool:
-    """Whether a host name or address means this machine only."""
+    """Whether a host name or address is only reachable from this machine."""
     if host == "localhost" or host.endswith(".localhost"):
         return True
     try:
@@ -19,7 +19,7 @@ def is_loopback(host: str) -> bool:
 
 
 def is_host(host: str) -> bool:
-    """Whether a text is an IP address, or a name that a resolver can be asked for."""
+    """Whether a text is an IP address, or a name that can be resolved."""
     try:
         ip_address(host)
     except ValueError:

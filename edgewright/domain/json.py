@@ -1,17 +1,17 @@
-"""JSON values as types, and the one canonical spelling of a value."""
+"""JSON values as types, and the canonical form of a value."""
 
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
-"""Any JSON value. Read-only containers: what takes a ``Json`` never changes it."""
+"""Any JSON value. Containers are read-only: code that takes a ``Json`` never changes it."""
 
 JsonObject: TypeAlias = Mapping[str, Json]
 
 
 def canonical_json(value: Json) -> bytes:
-    """The value as UTF-8 JSON with sorted keys and no spaces: equal values give equal bytes.
+    """Returns the value as UTF-8 JSON with sorted keys and no spaces: equal values give equal bytes.
 
     Raises:
         ValueError: NaN or an infinity, which JSON does not have.
@@ -20,12 +20,12 @@ def canonical_json(value: Json) -> bytes:
 
 
 def same_json(one: Json, other: Json) -> bool:
-    """Whether two values have the same canonical spelling; unlike ``==``, true and 1 differ, as 1 and 1.0 do."""
+    """Whether two values have the same canonical form; unlike ``==``, true differs from 1, and 1 from 1.0."""
     return one == other and _spelled_alike(one, other)
 
 
 def is_within(value: Json, *, levels: int, nodes: int) -> bool:
-    """Whether a value has so many levels of objects and arrays at most, and so many of these and their members."""
+    """Whether a value has at most ``levels`` of nested objects and arrays, and at most ``nodes`` values in total."""
     inside: list[tuple[Any, int]] = [(value, 1)]
     while inside:
         one, level = inside.pop()

@@ -1,7 +1,7 @@
-"""Names that Kubernetes gives to namespaces, Secrets and the keys inside; checked before they become a path.
+"""Names of Kubernetes namespaces, Secrets and their keys, which are checked before they become a path.
 
-Every check takes the name as it came from outside and returns it unchanged, so that it can stand where the
-name is used. Rules: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/
+Every check returns the name unchanged, so that it can wrap the name where it is used.
+Rules: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/
 """
 
 import re
@@ -11,9 +11,9 @@ from typing import NewType
 from edgewright.errors import Invalid
 
 KUBERNETES_NAMESPACE = "kube-system"
-"""Its UID tells one Kubernetes cluster from another; sealed-secrets keeps its keys there."""
+"""Its UID identifies a Kubernetes cluster; sealed-secrets keeps its keys there."""
 EDGEWRIGHT_NAMESPACE = "edgewright"
-"""Where Edgewright's own objects are on an edge, unless the cluster names another namespace."""
+"""The default namespace for Edgewright's own objects on an edge."""
 NAMESPACE_LIMIT = 63
 SECRET_NAME_LIMIT = 250
 """Kubernetes allows 253; but the Secret's file is NAME.yaml, and a file name has at most 255 bytes."""
@@ -62,7 +62,7 @@ def check_secret_name(name: str) -> str:
 
 
 def check_stored_name(name: str) -> str:
-    """Returns a name whose file Flux takes for a Secret; one that is there already can be deleted all the same.
+    """Returns the name of a Secret whose file Flux accepts; existing Secrets with other names can still be deleted.
 
     Raises:
         Invalid: code ``secret_name_invalid``.
@@ -106,11 +106,11 @@ class SecretReference:
 
     @property
     def secret(self) -> "SecretReference":
-        """Itself, as of a ``SecretKey``."""
+        """Itself; a ``SecretKey`` has the same property."""
         return self
 
     def at(self, key: str) -> "SecretKey":
-        """One of its values."""
+        """Returns the key of one of its values."""
         return SecretKey(self.namespace, self.name, key)
 
     @property
@@ -118,7 +118,7 @@ class SecretReference:
         """The path of its file in the driving repository.
 
         Raises:
-            Invalid: either name is one that Kubernetes would refuse; so the path cannot leave ``edo/secrets``.
+            Invalid: Kubernetes would refuse one of the names. This also keeps the path inside ``edo/secrets``.
         """
         return f"edo/secrets/{check_namespace(self.namespace)}/{check_secret_name(self.name)}.yaml"
 
@@ -161,15 +161,15 @@ class SecretKey:
 
 
 SecretPlace = SecretKey | SecretReference
-"""What a change is about: one value, or what a Secret is besides its values."""
+"""What a change is about: one value, or a Secret's type, labels and annotations."""
 OtherText = NewType("OtherText", str)
-"""What stands where a place is meant, and names none: it is kept as it is."""
+"""Text in place of a place that cannot be parsed; it is kept unchanged."""
 StoredPlace = SecretPlace | OtherText
-"""What a row, a commit or an edge says of a place."""
+"""A place as a row, a commit or an edge names it."""
 
 
 def secret_place(text: str) -> StoredPlace:
-    """Reads what ``str`` has made of a place; the result has the same text again. The names are not checked."""
+    """Parses the text of a place; the result has the same text. Does not check the names."""
     match text.split("/", 2):
         case [namespace, name, key]:
             return SecretKey(namespace, name, key)

@@ -1,9 +1,9 @@
-"""What a cluster's workflow has to do next: pure decisions on what is wanted and what is done.
+"""Decides what a cluster's workflow does next, from what is wanted and what is done. All functions are pure.
 
-A *plan* is the ordered list of steps that leads from one to the other. Its ``key`` names its kind and the wish
-that it serves; steps that were done for one key are not done again for the same key. Whenever the wish changes
-(another generation, another commissioning, a removal, a deletion) the key changes, and with it the plan:
-that is how a deletion wins over a stuck step.
+A *plan* is the ordered list of steps that leads from what is done to what is wanted. Its ``key`` names its kind and
+the wish that it serves; steps that are done for a key are not repeated for the same key. Whenever the wish changes
+(another generation, another commissioning, a removal, a deletion), the key and the plan change. That is how a
+deletion wins over a stuck step.
 """
 
 from collections.abc import Collection
@@ -35,16 +35,16 @@ CENTRAL_DELETION = (
 WAITS = frozenset({StepName.AWAIT_EMPTY, StepName.AWAIT_GOODBYE})
 """Steps that the edge finishes, not the centre."""
 COMMITTING = frozenset({StepName.POPULATE_REPOSITORY, StepName.WITHDRAW_SECRETS})
-"""Steps that a pause holds back. A deletion goes on."""
+"""Steps that a pause holds back. A deletion continues."""
 TOGETHER = frozenset(COMMISSIONING)
-"""Steps that take milliseconds when all is well, and may be run in one go."""
+"""Steps that usually take milliseconds, and may run in one activity."""
 
 
 class Plan(Frozen):
-    """Steps in order, and the wish that they serve. No steps: nothing is to be done.
+    """Steps in order, and the wish that they serve. No steps: there is nothing to do.
 
     Args:
-        wish: what tells apart plans of one kind; empty: there is one.
+        wish: distinguishes plans of one kind; empty: there is only one.
     """
 
     kind: PlanKind
@@ -53,12 +53,12 @@ class Plan(Frozen):
 
     @property
     def key(self) -> str:
-        """As a projection holds it."""
+        """The key, as in a projection."""
         return f"{self.kind}/{self.wish}" if self.wish else self.kind.value
 
 
 def plan_for(wanted: Wanted, done: Done) -> Plan:
-    """The plan that leads from ``done`` to ``wanted``."""
+    """Returns the plan that leads from ``done`` to ``wanted``."""
     if wanted.desired is Desired.DELETED:
         return _deletion(wanted)
     if wanted.desired is Desired.REMOVED:
@@ -71,7 +71,7 @@ def plan_for(wanted: Wanted, done: Done) -> Plan:
 
 
 def _removal(wanted: Wanted, done: Done) -> tuple[StepName, ...]:
-    """The secrets of hardware that was given up go too, when the removal has overtaken the move to the new one."""
+    """Includes the secrets of abandoned hardware if the removal came before the move to new hardware was done."""
     if done.removed == wanted.commissioning:
         return ()
     moved = done.generation and done.generation != wanted.generation
@@ -102,12 +102,12 @@ def _steps_of_deletion(wanted: Wanted) -> tuple[StepName, ...]:
 
 
 def next_step(plan: Plan, finished: Collection[StepName]) -> StepName | None:
-    """The first step of the plan that is not finished, or None."""
+    """Returns the first unfinished step of the plan, or None."""
     return next((step for step in plan.steps if step not in finished), None)
 
 
 def run_from(plan: Plan, step: StepName, *, paused: bool) -> tuple[StepName, ...]:
-    """The steps of a plan that may be run in one go from ``step`` on; itself alone if it is none of these."""
+    """Returns the steps from ``step`` on that may run in one activity, or ``step`` alone."""
 
     def may_follow(other: StepName) -> bool:
         return other in TOGETHER and not (paused and other in COMMITTING)
@@ -117,7 +117,7 @@ def run_from(plan: Plan, step: StepName, *, paused: bool) -> tuple[StepName, ...
 
 
 def finish(plan: Plan, wanted: Wanted, done: Done, rendered_digest: str | None) -> Done:
-    """What is done once every step of the plan is."""
+    """Returns what is done once every step of the plan is done."""
     match plan.kind:
         case PlanKind.COMMISSION:
             return Done(
@@ -139,9 +139,9 @@ def edge_has_answered(step: StepName, wanted: Wanted) -> bool:
 
 
 def is_skippable(step: StepName) -> bool:
-    """Whether it is a deletion step on another system: what it leaves behind becomes residue.
+    """Whether a step is a deletion step on another system, whose remains can become residue.
 
-    Not the credentials: whoever deletes a cluster counts on them being dead.
+    Credentials are not skippable: whoever deletes a cluster relies on their revocation.
     """
     match step:
         case (
@@ -173,7 +173,7 @@ def is_skippable(step: StepName) -> bool:
 
 
 def reason_to_give_up(step: StepName, wanted: Wanted, now: datetime) -> str:
-    """Why a deletion goes on without a step of ``EDGE_GOODBYE``; empty while it must not."""
+    """Returns why a deletion continues without a step of ``EDGE_GOODBYE``; empty while it must wait."""
     if step not in EDGE_GOODBYE:
         return ""
     if wanted.force:
@@ -186,7 +186,7 @@ def reason_to_give_up(step: StepName, wanted: Wanted, now: datetime) -> str:
 
 
 def order_for(step: StepName | None) -> Order:
-    """What the agent is asked to do while a step is current."""
+    """Returns what the agent is asked to do during a step."""
     match step:
         case StepName.AWAIT_EMPTY:
             return Order.REPORT_EMPTY
@@ -197,7 +197,7 @@ def order_for(step: StepName | None) -> Order:
 
 
 def phase_of(wanted: Wanted, *, commissioned: bool) -> Phase:
-    """The phase; ``commissioned``: the plan of the present commissioning has finished."""
+    """Returns the phase. ``commissioned``: the plan of the present commissioning has finished."""
     if wanted.desired is Desired.DELETED:
         return Phase.DELETED if wanted.closed else Phase.DETACHING
     if wanted.desired is Desired.REMOVED:

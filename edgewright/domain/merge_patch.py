@@ -6,11 +6,11 @@ from edgewright.domain.json import Json, same_json
 from edgewright.errors import Invalid
 
 MAX_DEPTH = 64
-"""Objects inside objects that a patch may hold; far beyond any entry, far below Python's own limit."""
+"""Most levels of nested objects in a patch: far beyond any entry, and far below Python's own limit."""
 
 
 def apply_merge_patch(target: Json, patch: Json) -> Json:
-    """What ``target`` becomes under ``patch``; neither is changed.
+    """Applies ``patch`` to ``target`` and returns the result; changes neither.
 
     A patch that is not an object replaces the target. In an object, null removes the member, an object is
     merged into the member, anything else replaces it. Arrays are replaced as a whole.
@@ -22,11 +22,11 @@ def apply_merge_patch(target: Json, patch: Json) -> Json:
 
 
 def merge_patch_between(before: Json, after: Json) -> Json:
-    """The smallest patch that makes ``after`` of ``before``; ``{}`` if they are the same.
+    """Returns the smallest patch that turns ``before`` into ``after``; ``{}`` if they are the same.
 
     Raises:
         Invalid: code ``patch_impossible``: ``after`` has a null that ``before`` does not have at the same place. In
-            a patch, null takes a member away; none can set one to null. ``where`` is its JSON pointer.
+            a patch, null removes a member, so no patch can set one to null. ``where`` is its JSON pointer.
     """
     return _between(before, after, where="")
 
@@ -47,7 +47,7 @@ def _between(before: Json, after: Json, *, where: str) -> Json:
 
 
 def _refuse_null(value: Json, *, where: str) -> None:
-    """Nulls in an array are kept as they are; those of members are not."""
+    """Refuses null members. Nulls in arrays are allowed: a patch replaces arrays as a whole."""
     if value is None:
         raise Invalid(
             f"{where} cannot be set to null: leave it out, which removes it.", code="patch_impossible", where=where

@@ -27,7 +27,7 @@ def check_cluster_name(name: str) -> str:
 
 
 def check_new_cluster_name(name: str) -> None:
-    """Refuses what could be taken for a UUID. Clusters that were named so before keep their name.
+    """Refuses names that look like a UUID. Existing clusters with such names keep them.
 
     Raises:
         Invalid: code ``name_invalid``.
@@ -42,7 +42,7 @@ def check_new_cluster_name(name: str) -> None:
 
 
 def check_repository_name(name: str, *, where: str | None = None) -> str:
-    """Returns the name if a shared repository may have it.
+    """Returns the name if it may be the name of a shared repository.
 
     Raises:
         Invalid: code ``name_invalid``.
@@ -58,7 +58,7 @@ def check_repository_name(name: str, *, where: str | None = None) -> str:
 
 
 def spelled_uuid(text: str) -> UUID | None:
-    """The UUID that a text spells, with or without its hyphens; None for any other text.
+    """Parses a UUID, with or without hyphens; None for any other text.
 
     >>> spelled_uuid("press-shop"), str(spelled_uuid("05194035-8EE5-56F1-95FA-86BCA267C5C1"))
     (None, '05194035-8ee5-56f1-95fa-86bca267c5c1')
@@ -67,5 +67,5 @@ def spelled_uuid(text: str) -> UUID | None:
 
 
 def name_key(name: str) -> str:
-    """What two names must not share: names are unique whatever the case."""
+    """Returns the key by which names are unique: they are case-insensitive."""
     return name.lower()

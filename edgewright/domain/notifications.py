@@ -1,4 +1,4 @@
-"""What the operator's own system is told of: which events, in which words, and how often it is tried."""
+"""Notifications to the operator's own system: for which events, with which content, and how often to try."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -17,17 +17,17 @@ from edgewright.errors import Invalid
 Fact = str | int | float | bool | None
 
 GIVE_UP_AFTER = timedelta(days=3)
-"""From the first try of a notification; a failure after that is its last. For what waits behind one that is given up:
-from when it began to wait."""
+"""Counts from the first try of a notification: the first failure after this time is the last one. For notifications
+that wait behind one that is given up, it counts from when they began to wait."""
 GONE = 410
-"""The HTTP status with which a receiver says that it wants no more."""
+"""The HTTP status with which a receiver answers that it wants no more notifications."""
 FIRST_BACKOFF = timedelta(seconds=5)
 LONGEST_BACKOFF = timedelta(minutes=5)
 LONGEST_REST = timedelta(hours=1)
-"""What a receiver may ask for with `Retry-After`; news that is older by more is of little use."""
+"""The longest `Retry-After` that is honoured; older news would be of little use."""
 LONGEST_URL = 2000
 LONGEST_MESSAGE = 2000
-"""Characters of a notification. Standard Webhooks wants bodies below 20 kB; what a template says has no limit."""
+"""Most characters of a message. Standard Webhooks wants bodies below 20 kB; texts from templates have no limit."""
 
 
 class NotificationType(StrEnum):
@@ -48,12 +48,12 @@ _TYPES: Mapping[EventKind, NotificationType] = {
     EventKind.CLUSTER_DELETED: NotificationType.DELETED,
 }
 KINDS = tuple(_TYPES)
-"""Kinds of events among which notifications are found."""
+"""Kinds of events that can cause a notification."""
 _FACTS: Mapping[NotificationType, tuple[str, ...]] = {
     NotificationType.BLOCKED: ("reason",),
     NotificationType.CERTIFICATE_CHANGED: ("fingerprint", "before", "not_after"),
 }
-"""What a notification says beside its sentence; the other facts of an event are the centre's own business."""
+"""The facts in a notification besides its message; other facts of an event stay internal."""
 
 
 class NotifiedCluster(Frozen):
@@ -67,9 +67,9 @@ class NotificationFacts(Frozen):
     """What happened.
 
     Args:
-        message: one sentence for people, as the timeline has it; cut off after 2,000 characters.
-        detail: a few facts for machines; which ones depends on the type. ``coalesced``: how many earlier ones of the
-            same type and cluster this one stands for; absent: none.
+        message: one sentence for people, as in the timeline; cut off after 2,000 characters.
+        detail: a few facts for machines, which depend on the type. ``coalesced``: how many earlier notifications of
+            the same type and cluster this one replaces; absent: none.
     """
 
     cluster: NotifiedCluster
@@ -81,7 +81,7 @@ class Notification(Frozen):
     """The body of a delivery, as Standard Webhooks recommends it.
 
     Args:
-        timestamp: when it happened, not when it is sent: `webhook-timestamp` says that.
+        timestamp: when the event happened. `webhook-timestamp` says when the notification was sent.
     """
 
     type: NotificationType
@@ -94,7 +94,7 @@ class Notification(Frozen):
 
 
 def type_of(kind: WordOf[EventKind], detail: Mapping[str, Fact]) -> NotificationType | None:
-    """What the event of a kind is told as; None: it is not told."""
+    """Returns the type of notification for an event; None: the event causes none."""
     found = _TYPES.get(kind) if isinstance(kind, EventKind) else None
     if found is NotificationType.RECOVERED and detail.get("before") != LeaseState.EXPIRED:
         return None  # the first sign of life: that has joined, and was never unavailable
@@ -102,22 +102,22 @@ def type_of(kind: WordOf[EventKind], detail: Mapping[str, Fact]) -> Notification
 
 
 def message_of(sentence: str) -> str:
-    """An event's sentence, as long as a notification may be."""
+    """Returns an event's message, cut to the length of a notification."""
     return sentence if len(sentence) <= LONGEST_MESSAGE else sentence[: LONGEST_MESSAGE - 1] + "…"
 
 
 def facts_of(kind: NotificationType, detail: Mapping[str, Fact]) -> dict[str, Fact]:
-    """What is told of an event's own facts."""
+    """Returns the facts of an event that belong into a notification."""
     return {name: detail.get(name) for name in _FACTS.get(kind, ())}
 
 
 def pause_after(attempts: int) -> timedelta:
-    """How long a notification rests after so many failed tries: 5 s, doubled each time, at most 5 min."""
+    """Returns the pause after a number of failed tries: 5 s, doubled each time, at most 5 min."""
     return min(FIRST_BACKOFF * float(2 ** min(attempts - 1, 20)), LONGEST_BACKOFF)
 
 
 def checked_url(url: str, *, allow_plain_http: bool) -> str:
-    """The URL, if notifications may be sent there. A private address may be: the operator chooses it.
+    """Returns the URL if notifications may be sent there. Private addresses are allowed: the operator chooses them.
 
     Raises:
         Invalid: code ``url_invalid``; the sentence does not repeat the URL, which may hold a secret.
@@ -143,7 +143,7 @@ def checked_url(url: str, *, allow_plain_http: bool) -> str:
 
 
 def origin_of(url: str) -> str:
-    """Scheme, host and port of a URL: what may be shown to everybody."""
+    """Returns scheme, host and port of a URL, which everybody may see."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc}"
 

@@ -1,7 +1,7 @@
-"""What an edge has made of the secrets that the centre sealed for it: read from its status, never a value.
+"""What happened on an edge to the secrets that the centre sealed for it. Read from its status, which has no values.
 
-A status names each sealing that the edge holds by a digest, and its template by another. So what is said of a Secret
-is said of exactly what the repository holds now, in whatever order Flux applies what.
+A status names each sealing on the edge by a digest, and its template by another. So a report about a Secret is about
+exactly what the repository holds now, in whatever order Flux applies its files.
 """
 
 import base64
@@ -20,18 +20,18 @@ from edgewright.errors import Invalid
 SECRETS_FIELD = "secrets"
 """Field of the *Edge cluster status*."""
 LONGEST_SENTENCE = 300
-"""Characters of what the edge's controller says."""
+"""Most characters of a message from the edge's controller."""
 REFUSED = "SecretRefused"
 """Reason of the condition *Healthy*."""
 _DIGEST_BYTES, _DIGEST_LENGTH = 6, 8
 _TEMPLATE_BYTES, _TEMPLATE_LENGTH = 3, 4
 _MOST_COUNTED = 10**6
 _NAMED = 3
-"""So many are called by name in a sentence; more are counted."""
+"""How many are named in a sentence; the rest are counted."""
 
 
 class EdgeState(StrEnum):
-    """How far a Secret is on its edge; ``docs/glossary.md`` says what each means."""
+    """How far a Secret is on its edge; ``docs/glossary.md`` explains each state."""
 
     SEALED = "sealed"
     APPLIED = "applied"
@@ -42,7 +42,7 @@ class EdgeState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RefusedSecret:
-    """One that the edge's controller does not open. ``sentence``: the controller's, on one line; may be empty."""
+    """A Secret that the edge's controller refuses. ``sentence``: its message in one line; may be empty."""
 
     secret: SecretReference
     digest: str
@@ -56,14 +56,14 @@ class RefusedSecret:
 
 @dataclass(frozen=True, slots=True)
 class OpenedSecrets:
-    """What a status says of secrets.
+    """The secrets in a status.
 
     Args:
-        opened, applied: digests of what the controller has opened, and of what it has not come to yet.
-        refused: the first ones, by place; ``refused_too``: digests of others.
-        refused_count: of all, as the edge counts them.
-        templates: digest -> that of its template, of those whose template the agent says.
-        is_complete: all that the edge holds is among these.
+        opened, applied: digests of sealings that the controller has opened, or not processed yet.
+        refused: the first refused Secrets, by place; ``refused_too``: digests of the others.
+        refused_count: number of refused Secrets, as the edge counts them.
+        templates: digest of a sealing -> digest of its template, as far as the agent reports it.
+        is_complete: whether this covers everything that the edge holds.
     """
 
     opened: frozenset[str]
@@ -76,21 +76,21 @@ class OpenedSecrets:
 
     @property
     def names_all(self) -> bool:
-        """Whether all refused ones are named."""
+        """Whether it names all refused Secrets."""
         return self.refused_count == len(self.refused)
 
     def state_of(self, digest: str, template: str) -> tuple[EdgeState, str]:
-        """The state of one sealing, and the controller's sentence if it is refused.
+        """Returns the state of one sealing, and the controller's message if it is refused.
 
         Args:
-            template: its digest; passed over if the agent does not say which one the edge has.
+            template: digest of its template; ignored if the agent does not report which one the edge has.
         """
         if self.templates.get(digest, template) != template:
             return EdgeState.SEALED, ""
         return self._of_values(digest)
 
     def state_with_template(self, digest: str, template: str) -> EdgeState:
-        """The same; unknown unless it is said of exactly this template."""
+        """Returns the state of one sealing; unknown unless the report is about exactly this template."""
         state, _ = self.state_of(digest, template)
         is_told = state is EdgeState.SEALED or digest in self.templates
         return state if is_told else EdgeState.UNKNOWN
@@ -109,7 +109,7 @@ class OpenedSecrets:
 
 
 def sealing_digest(secret: SecretReference, values: Mapping[str, str]) -> str:
-    """Names one sealing of a Secret: eight characters. ``edgewright.agent.opening`` has the same.
+    """Returns the digest of one sealing of a Secret, eight characters, as ``edgewright.agent.opening`` does.
 
     Args:
         values: key -> ciphertext, base64.
@@ -119,14 +119,14 @@ def sealing_digest(secret: SecretReference, values: Mapping[str, str]) -> str:
 
 
 def template_digest(template: SecretTemplate) -> str:
-    """Names type, labels and annotations: four characters. ``edgewright.agent.opening`` has the same."""
+    """Returns the digest of type, labels and annotations, four characters, as ``edgewright.agent.opening`` does."""
     said = [template.type, sorted(template.labels.items()), sorted(template.annotations.items())]
     digest = hashlib.sha256(json.dumps(said, separators=(",", ":")).encode()).digest()
     return base64.urlsafe_b64encode(digest[:_TEMPLATE_BYTES]).decode()
 
 
 def opened_secrets(status: EdgeStatus | None) -> OpenedSecrets | None:
-    """What a status says of secrets; None: its agent does not say, or may not see them."""
+    """Reads the secrets in a status; None: its agent does not report them, or may not see them."""
     said = None if status is None else status.secrets
     if said is None:
         return None
@@ -146,9 +146,9 @@ def opened_secrets(status: EdgeStatus | None) -> OpenedSecrets | None:
 
 
 def refusal_news(before: EdgeStatus | None, now: EdgeStatus) -> tuple[str, str]:
-    """Clauses on the Secrets that are refused now and were not, and on those that were and are not; empty: none.
+    """Returns clauses about newly refused Secrets, and about those no longer refused; empty: none.
 
-    Of a status that says nothing about secrets nothing follows.
+    A status without a report on secrets changes nothing.
     """
     was, there = opened_secrets(before), opened_secrets(now)
     if there is None:
@@ -162,7 +162,7 @@ def refusal_news(before: EdgeStatus | None, now: EdgeStatus) -> tuple[str, str]:
 
 
 def secret_findings(status: EdgeStatus | None) -> list[Finding]:
-    """What the edge's controller refuses to open; the first ones, which say how many there are if that is more."""
+    """Returns findings about the first Secrets that the controller refuses; they give the total if there are more."""
     there = opened_secrets(status)
     if there is None:
         return []
@@ -203,7 +203,7 @@ def _cut(text: str, length: int) -> list[str]:
 
 
 def _templates(said: SealingsReport) -> Iterator[tuple[str, str]]:
-    """Sealing and template; of names that do not go with one another, nothing."""
+    """Yields pairs of sealing and template; nothing if the lists do not match."""
     named = said.templates
     for digests, templates in (
         (said.opened, named.opened),
@@ -216,7 +216,7 @@ def _templates(said: SealingsReport) -> Iterator[tuple[str, str]]:
 
 
 def _refused(said: Iterable[RefusedSealing]) -> Iterator[RefusedSecret]:
-    """Those whose names Kubernetes would take; whatever else is left out."""
+    """Yields refused Secrets with valid names, and leaves out all others."""
     for each in said:
         try:
             secret = SecretReference(each.namespace or "", each.name or "").check()

@@ -1,4 +1,4 @@
-"""Helm charts that people push: they live in one folder of ``shared/helm-charts``, apart from those of the centre."""
+"""Helm charts that people push. They are in a separate folder of ``shared/helm-charts``."""
 
 import re
 from collections.abc import Mapping
@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from edgewright.errors import Invalid
 
 OWN_CHARTS = "own"
-"""Folder of ``shared/helm-charts``; the centre publishes everything else there, and leaves this folder alone."""
+"""Folder of ``shared/helm-charts``. The centre publishes everything else there, and leaves this folder alone."""
 LONGEST_NAME = 53
-"""Helm takes no longer name for a release."""
+"""Helm allows no longer name for a release."""
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]*[a-z0-9])?")
 _NUMBER = r"(?:0|[1-9][0-9]*)"
 _VERSION = re.compile(
@@ -21,7 +21,7 @@ _LONGEST_VERSION = 64
 
 @dataclass(frozen=True)
 class ChartFacts:
-    """What ``Chart.yaml`` says of a chart. ``version`` is empty where a chart of the centre states none."""
+    """Facts from a ``Chart.yaml``. ``version`` is empty if a built-in chart has none."""
 
     name: str
     version: str
@@ -31,10 +31,10 @@ class ChartFacts:
 
 @dataclass(frozen=True)
 class PackedChart:
-    """A chart as somebody pushes it.
+    """A pushed chart.
 
     Args:
-        files: path within the chart -> content; every path may stand in a repository.
+        files: path within the chart -> content; every path is valid in a repository.
     """
 
     facts: ChartFacts
@@ -42,17 +42,17 @@ class PackedChart:
 
     @property
     def folder(self) -> str:
-        """Where it goes in ``shared/helm-charts``."""
+        """Its folder in ``shared/helm-charts``."""
         return own_folder(self.facts.name)
 
 
 def own_folder(name: str) -> str:
-    """The folder of the chart with that name that somebody pushed."""
+    """Returns the folder of the pushed chart with that name."""
     return f"{OWN_CHARTS}/{name}"
 
 
 def check_chart_name(name: str) -> str:
-    """The name itself.
+    """Returns the name if a chart may have it.
 
     Raises:
         Invalid: code ``chart_name_invalid``.
@@ -67,7 +67,7 @@ def check_chart_name(name: str) -> str:
 
 
 def check_chart_version(version: object) -> str:
-    """The version itself.
+    """Returns the version if it is valid.
 
     Raises:
         Invalid: code ``chart_invalid``.

@@ -1,4 +1,4 @@
-"""What Edgewright has on an edge, and nobody else may drive there. Standard library only: the push rules use it."""
+"""Edgewright's own objects on an edge, which nobody else may manage. Standard library only: the push rules use it."""
 
 import json
 from collections import defaultdict
@@ -6,22 +6,22 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 ANCHOR = "edgewright-anchor"
-"""ClusterRole that owns what bootstrap has installed."""
+"""ClusterRole that owns everything that bootstrap installed."""
 FLUX_SECRET = "flux-secrets"  # noqa: S105 - the name of an object
-"""Secret with which Flux reads the driving repository."""
+"""Secret that Flux uses to read the driving repository."""
 AGENT_SECRET = "edgewright-agent"  # noqa: S105 - the name of an object
-"""Secret with which the agent speaks to the centre."""
+"""Secret that the agent uses to authenticate to the centre."""
 
 EDGEWRIGHT, FLUX, KUBERNETES = "Edgewright", "Flux", "Kubernetes"
-"""Whose an object is, if it is not the operator's."""
+"""The owner of an object that is not the operator's."""
 
 PRUNE_ANNOTATION = "kustomize.toolkit.fluxcd.io/prune"
 UNPRUNED: Mapping[str, str] = {PRUNE_ANNOTATION: "disabled"}
-"""Annotation with which an object that Flux has taken over outlives the file that it was in."""
+"""Annotation that keeps an object of Flux when its file is removed."""
 
 
 class ObjectKey(NamedTuple):
-    """One object of Kubernetes. ``group``: empty for its core; ``namespace``: empty for one that lives in none."""
+    """A Kubernetes object. ``group``: empty for the core group; ``namespace``: empty for cluster-scoped objects."""
 
     group: str
     kind: str
@@ -33,7 +33,7 @@ class ObjectKey(NamedTuple):
 
 
 class OwnObjects:
-    """A set of objects, and whose each is."""
+    """A set of objects with their owners."""
 
     def __init__(self, owners: Mapping[ObjectKey, str]) -> None:
         self._owners = owners
@@ -50,10 +50,10 @@ class OwnObjects:
         return frozenset(key.name for key in self._owners)
 
     def find(self, stated: ObjectKey) -> ObjectKey | None:
-        """The object that a manifest means, if it is one of these.
+        """Finds the object that a manifest refers to, if it is one of these.
 
-        A manifest of Kubernetes' own kinds may state a namespace for what lives in none. One that states none for
-        what lives in one means whatever kustomize says elsewhere, so each of its kind and name may be meant.
+        A manifest may state a namespace for a cluster-scoped object. If a manifest states none for a namespaced
+        object, kustomize may set it elsewhere, so any object of that kind and name may be meant.
         """
         for key in self._places.get((stated.group, stated.kind, stated.name), ()):
             if not stated.namespace or key.namespace in {"", stated.namespace}:
@@ -61,15 +61,15 @@ class OwnObjects:
         return None
 
     def owner(self, key: ObjectKey) -> str:
-        """Whose one of them is."""
+        """Returns the owner of one of the objects."""
         return self._owners[key]
 
     def with_more(self, keys: Iterable[ObjectKey], owner: str) -> "OwnObjects":
-        """These, and more."""
+        """Returns a set with additional objects."""
         return OwnObjects({**dict.fromkeys(keys, owner), **self._owners})
 
     def to_text(self) -> str:
-        """For another process, which reads it with ``from_text``."""
+        """Serialises the set for another process, which reads it with ``from_text``."""
         return json.dumps([[*key, owner] for key, owner in self._owners.items()], separators=(",", ":"))
 
     @classmethod

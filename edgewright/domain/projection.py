@@ -1,4 +1,4 @@
-"""What the workflow publishes about its cluster: the rows that lists, pages and fallbacks read."""
+"""What a workflow publishes about its cluster, for lists, pages and fallbacks."""
 
 from collections.abc import Set
 from datetime import datetime
@@ -22,7 +22,7 @@ from edgewright.domain.cluster import (
 
 
 class PlanKind(StrEnum):
-    """What a plan is for; the first word of its key. IDLE: nothing is to be done."""
+    """The purpose of a plan, which is the first word of its key. IDLE: there is nothing to do."""
 
     IDLE = "idle"
     COMMISSION = "commission"
@@ -32,23 +32,23 @@ class PlanKind(StrEnum):
 
     @classmethod
     def of(cls, key: str) -> "PlanKind | None":
-        """The kind of the plan with a key; None before the first plan, or if only a newer program knows it."""
+        """Returns the kind of the plan with a key; None before the first plan, or for a kind of a newer program."""
         word = key.partition("/")[0]
         return next((kind for kind in cls if kind == word), None)
 
 
 FINISHED = frozenset({StepState.DONE, StepState.SKIPPED})
-"""States of a step that a plan goes on from."""
+"""States of a step that let a plan continue."""
 HELD_UP = frozenset({StepState.WAITING, StepState.BLOCKED})
-"""States of a step that can be tried again at once, because something has failed."""
+"""States of a step that can be retried at once after a failure."""
 
 
 class StepRecord(Frozen):
     """The life of one step.
 
     Args:
-        attempts: rounds that the workflow started; each may hold a few quick retries.
-        next_at: when a waiting step is tried again.
+        attempts: rounds that the workflow started; each may include a few quick retries.
+        next_at: when a waiting step is retried.
         error: the last error, as a sentence; empty after a success.
     """
 
@@ -66,18 +66,18 @@ class StepRecord(Frozen):
     # Each returns what the record is then, and raises ValueError if the step cannot come to that from where it is.
 
     def begin(self, now: datetime) -> "StepRecord":
-        """An attempt begins; the record of one under way may have been left by a run that is lost."""
+        """Starts an attempt. A lost run may have left the record of an attempt under way."""
         self._refuse(FINISHED, "begin")
         began = self.started_at or now
         return self._as(StepState.RUNNING, attempts=self.attempts + 1, started_at=began, next_at=None)
 
     def await_edge(self, now: datetime) -> "StepRecord":
-        """The edge is asked to do its part, for the first time."""
+        """Asks the edge to do its part, for the first time."""
         self._refuse(frozenset(StepState) - {StepState.PENDING}, "wait for the edge")
         return self._as(StepState.RUNNING, attempts=1, started_at=now)
 
     def complete(self, now: datetime) -> "StepRecord":
-        """It is done, also as one of several that were run in one go."""
+        """Marks the step as done, alone or as one of several in one activity."""
         self._refuse({StepState.SKIPPED}, "be done")
         return self._as(
             StepState.DONE,
@@ -90,28 +90,28 @@ class StepRecord(Frozen):
         )
 
     def answered(self, now: datetime) -> "StepRecord":
-        """The edge has done its part, whether or not it was asked."""
+        """Records that the edge has done its part, whether or not it was asked."""
         self._refuse(FINISHED, "be answered")
         return self._as(StepState.DONE, finished_at=now)
 
     def fail(self, *, error: str, code: str, hint: str, next_at: datetime | None) -> "StepRecord":
-        """The attempt has failed. ``next_at``: of the next one; None: not before a person has acted."""
+        """Records a failed attempt. ``next_at``: time of the next one; None: not before a person has acted."""
         self._refuse(frozenset(StepState) - {StepState.RUNNING}, "fail")
         state = StepState.BLOCKED if next_at is None else StepState.WAITING
         return self._as(state, next_at=next_at, error=error, error_code=code, hint=hint)
 
     def take_back(self, *, attempts: int) -> "StepRecord":
-        """The attempt under way does not count; ``attempts``: those that do."""
+        """Drops the attempt under way. ``attempts``: how many still count."""
         self._refuse(frozenset(StepState) - {StepState.RUNNING}, "be taken back")
         return self._as(StepState.PENDING, attempts=attempts)
 
     def retry(self) -> "StepRecord":
-        """It is due now."""
+        """Makes the step due now."""
         self._refuse(frozenset(StepState) - HELD_UP, "be tried again")
         return self._as(StepState.PENDING, next_at=None)
 
     def skip(self, now: datetime, *, because: str) -> "StepRecord":
-        """The plan goes on without it."""
+        """Lets the plan continue without the step."""
         self._refuse(FINISHED, "be skipped")
         return self._as(StepState.SKIPPED, finished_at=now, next_at=None, skipped_because=because)
 
@@ -124,7 +124,7 @@ class StepRecord(Frozen):
 
 
 class Failing(Frozen):
-    """That a step has failed.
+    """A failed step.
 
     Args:
         state: WAITING for its next attempt, or BLOCKED until a person acts.
@@ -136,7 +136,7 @@ class Failing(Frozen):
 
 
 class Residue(Frozen):
-    """What a deletion could not clean."""
+    """What a deletion could not clean up."""
 
     step: StepName
     reason: Sentence
@@ -147,8 +147,8 @@ class Done(Frozen):
     """What finished plans have reached.
 
     Args:
-        generation, commissioning: of the last finished commissioning; 0 before the first.
-        rendered_digest: what the files in the repository were rendered from.
+        generation, commissioning: numbers of the last finished commissioning; 0 before the first.
+        rendered_digest: digest of the inputs of the files in the repository.
         removed: the commissioning whose central removal has finished; 0: none.
     """
 
@@ -159,15 +159,15 @@ class Done(Frozen):
 
 
 class Projection(Frozen):
-    """One cluster as its workflow sees it. A workflow that is started anew goes on from here.
+    """One cluster as its workflow sees it. A restarted workflow continues from here.
 
     Args:
-        sequence: raised with each projection of a cluster; an older one never overwrites a newer one.
-        ready: commissioned, the setup status says ``ready: true``.
+        sequence: incremented with each projection of a cluster; an older one never overwrites a newer one.
+        ready: the cluster is commissioned, and its setup status says ``ready: true``.
         plan: key of the plan that ``steps`` belong to.
         change_done: the newest change of the row that the workflow has read.
-        waiting_for: one sentence; empty when nothing is waited for.
-        lease_epoch: the newest lease transition that the workflow has taken.
+        waiting_for: what the cluster waits for, in one sentence; empty: nothing.
+        lease_epoch: the newest lease transition that the workflow has processed.
         order: what the agent is asked to do.
         desired_revision: the newest commit that the centre made for the cluster.
         resealing: see ``Wanted``.
@@ -190,12 +190,12 @@ class Projection(Frozen):
 
     @property
     def face(self) -> tuple[object, ...]:
-        """What lists and conditions show, but for sentences."""
+        """Everything that lists and conditions show, except sentences."""
         return self.phase, self.lease_epoch, tuple(condition.status for condition in self.conditions)
 
     @property
     def underway(self) -> bool:
-        """Whether the plan has a step that is not finished: it runs, waits, or is blocked."""
+        """Whether the plan has an unfinished step, which runs, waits, or is blocked."""
         left = any(record.state not in FINISHED for record in self.steps)
         over = self.phase is Phase.DELETED  # whoever tells that may have forgotten the steps that led there
         return (
@@ -204,7 +204,7 @@ class Projection(Frozen):
 
     @property
     def failing(self) -> Failing | None:
-        """What does not go on by itself, or only after another attempt; None when nothing has failed."""
+        """The failed step, which is blocked or waits for another attempt; None if nothing has failed."""
         blocked = self.status_of(ConditionType.BLOCKED) is ConditionStatus.TRUE
         for record in self.steps:
             if record.state is StepState.BLOCKED or (blocked and record.state not in FINISHED):
@@ -214,10 +214,10 @@ class Projection(Frozen):
         return Failing(state=StepState.BLOCKED) if blocked else None
 
     def condition(self, kind: ConditionType) -> Condition | None:
-        """One condition; None if it was never stated."""
+        """Returns one condition; None if it was never stated."""
         return next((condition for condition in self.conditions if condition.type == kind), None)
 
     def status_of(self, kind: ConditionType) -> ConditionStatus:
-        """The status of one condition; Unknown if it was never stated."""
+        """Returns the status of one condition; Unknown if it was never stated."""
         stated = self.condition(kind)
         return stated.status if stated else ConditionStatus.UNKNOWN

@@ -7,13 +7,14 @@ from functools import cached_property
 
 @dataclass(frozen=True)
 class Reach:
-    """Where an edge reaches the centre, as its agent says.
+    """Where an edge reaches the centre, as its agent reports it.
 
     Args:
-        url: base URL, without a slash at its end.
-        ca_sha256: of the PEM that it trusts the centre by, hexadecimal; None: it trusts what its machine does.
-        problem: why it has not moved to where it was told to; None: it was not told, or does not say.
-        holds_former: it keeps the one before, in case that this one does not answer any more.
+        url: base URL, without a trailing slash.
+        ca_sha256: SHA-256 of the PEM that it uses to trust the centre, hexadecimal; None: it trusts what its machine
+            trusts.
+        problem: why it has not moved to the URL that it was told; None: it was told none, or does not report it.
+        holds_former: it keeps the previous URL, in case this one stops answering.
     """
 
     url: str
@@ -24,12 +25,12 @@ class Reach:
 
 @dataclass(frozen=True)
 class Door:
-    """Where edges are to reach the centre.
+    """Where edges should reach the centre.
 
     Args:
-        url: base URL, without a slash at its end.
-        ca_bundle: PEM that signs its certificate; None: what their machines trust does.
-        is_settled: what was there before may be forgotten.
+        url: base URL, without a trailing slash.
+        ca_bundle: PEM that verifies its certificate; None: their machines' own certificates verify it.
+        is_settled: agents may forget the previous URL.
     """
 
     url: str
@@ -38,14 +39,14 @@ class Door:
 
     @cached_property
     def ca_sha256(self) -> str | None:
-        """As ``Reach`` has it."""
+        """The digest in the form that ``Reach`` has."""
         return None if self.ca_bundle is None else ca_digest(self.ca_bundle)
 
     def is_used(self, reach: Reach) -> bool:
-        """Whether that edge is there."""
+        """Whether the edge uses this URL."""
         return (reach.url, reach.ca_sha256) == (self.url, self.ca_sha256)
 
 
 def ca_digest(pem: str) -> str:
-    """SHA-256, hexadecimal, of a bundle, whatever white space is around it."""
+    """Returns the SHA-256 of a bundle without surrounding white space, hexadecimal."""
     return hashlib.sha256(pem.strip().encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""Why a value is not accepted, in words: nothing of the library that found out, and no regular expression."""
+"""Says in words why a value is not accepted, without library names and regular expressions."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -46,7 +46,7 @@ FORMS: Mapping[str, str] = {
     r"^\{\{.*\}\}$": "must be a template, {{ … }}",
     "^(DEBUG|INFO|WARNING|ERROR)$": "must be DEBUG, INFO, WARNING or ERROR",
 }
-"""What each pattern of ours asks for. A test finds the pattern that is missing here."""
+"""What each of our patterns requires. A test finds patterns that are missing here."""
 
 _BY_KIND: Mapping[str, str] = {
     "missing": "is required",
@@ -105,10 +105,10 @@ _BY_BOUND: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
 
 
 def reason_of(problem: Mapping[str, Any]) -> str:
-    """Why a part of a document or a setting is not accepted, as the end of a sentence; never its value.
+    """Says why a part of a document or a setting is not accepted, as the end of a sentence, without its value.
 
     Args:
-        problem: what pydantic found, with its ``type`` and ``ctx``.
+        problem: an error from pydantic, with its ``type`` and ``ctx``.
     """
     kind, bound = str(problem["type"]), problem.get("ctx") or {}
     words = _BY_BOUND.get(kind)
@@ -118,12 +118,12 @@ def reason_of(problem: Mapping[str, Any]) -> str:
 
 
 def form_of(pattern: str) -> str:
-    """What a pattern asks for, as the end of a sentence; of a foreign one, only that it asks for something."""
+    """Says what a pattern requires, as the end of a sentence; for unknown patterns, only that there is a rule."""
     return FORMS.get(pattern, "does not have the form that its schema asks for")
 
 
 def _number(bound: Any) -> Any:
-    """A bound as people write it: 0, and not 0.0."""
+    """Returns a bound as people write it: 0 instead of 0.0."""
     return int(bound) if isinstance(bound, float) and bound.is_integer() else bound
 
 
@@ -132,5 +132,5 @@ def _counted(number: int, noun: str) -> str:
 
 
 def _alternatives(expected: str) -> str:
-    """As pydantic lists them, ``'a', 'b' or 'c'``, without its quotation marks."""
+    """Returns pydantic's list of alternatives, ``'a', 'b' or 'c'``, without quotation marks."""
     return expected.replace("'", "")

@@ -1,8 +1,7 @@
-"""Which paths may appear in a driving repository.
+"""Rules for paths in a driving repository.
 
-A path is checked before it becomes part of a Git tree, whoever wrote it: a repository is cloned by machines
-and people on any system, so a path must name the same file everywhere and must never leave the work tree
-or reach into Git's own folder.
+Every path is checked before it becomes part of a Git tree. Machines and people clone repositories on any system, so a
+path must name the same file everywhere, and must never leave the work tree or enter Git's own folder.
 """
 
 import unicodedata
@@ -39,7 +38,7 @@ def check_path(path: str) -> tuple[str, ...]:
 
 
 def printable(text: str) -> str:
-    """The text with everything that could steer a terminal replaced, cut to 200 characters."""
+    """Replaces everything that could control a terminal, and cuts the text to 200 characters."""
     shown = "".join(char if char.isprintable() else "?" for char in text)
     return shown if len(shown) <= 200 else shown[:199] + "…"
 
@@ -78,5 +77,5 @@ def _reason_against_segment(segment: str) -> str | None:
 
 
 def _opens_as(segment: str) -> str:
-    """The name that lenient file systems would open: case, ignorable characters, streams and endings gone."""
+    """Returns the name that lenient file systems would open: no case, ignorable characters, streams or endings."""
     return segment.translate(_IGNORED_BY_HFS).casefold().partition(":")[0].rstrip(" .")

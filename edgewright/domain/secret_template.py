@@ -1,6 +1,6 @@
-"""What a Secret is besides its values: type, labels and annotations. None of them is secret.
+"""Type, labels and annotations of a Secret. None of them is secret.
 
-A SealedSecret carries them in its ``spec.template``; the edge's controller gives them to the Secret that it makes.
+A SealedSecret has them in its ``spec.template``; the edge's controller copies them to the Secret that it makes.
 Rules of Kubernetes: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/ and
 https://kubernetes.io/docs/concepts/configuration/secret/#secret-types
 """
@@ -26,20 +26,20 @@ REQUIRED_KEYS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "kubernetes.io/basic-auth": (("username", "password"),),
     "kubernetes.io/ssh-auth": (("ssh-privatekey",),),
 }
-"""Type -> keys without which an API server refuses the Secret; one of each group has to be there."""
+"""Type -> keys without which an API server refuses the Secret; at least one of each group is required."""
 JSON_KEYS: Mapping[str, str] = {REGISTRY: REGISTRY_KEY, "kubernetes.io/dockercfg": ".dockercfg"}
-"""Type -> the key whose value an API server takes only if it is a JSON object."""
+"""Type -> the key whose value must be a JSON object, or an API server refuses it."""
 REFUSED_TYPES = frozenset({"kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token"})
-"""Types that are credentials of the Kubernetes cluster itself, which its own controllers make and act on."""
+"""Types for credentials of the Kubernetes cluster itself, which its own controllers create and use."""
 
 RESERVED_DOMAINS = ("edgewright.dev", "fluxcd.io", "helm.sh", "sealedsecrets.bitnami.com")
-"""By names of these, programs know what is theirs; by one of the last, sealed-secrets finds its private keys."""
+"""Programs recognise their own objects by names below these; sealed-secrets finds its private keys that way."""
 LAST_APPLIED = "kubectl.kubernetes.io/last-applied-configuration"
-"""Annotation in which kubectl keeps a whole object, with its values in clear."""
+"""Annotation in which kubectl stores a whole object, with its values in clear."""
 
 MOST_LABELS = MOST_ANNOTATIONS = 64
 ANNOTATIONS_BYTES = 64 * 1024
-"""Size of a Secret's annotations, names and values; Kubernetes takes four times as many."""
+"""Most bytes of a Secret's annotations, names and values together; Kubernetes allows four times as many."""
 TYPE_LIMIT = 253
 PREFIX_LIMIT = 253
 NAME_LIMIT = 63
@@ -56,7 +56,7 @@ _NAME_HINT = (
 
 @dataclass(frozen=True)
 class SecretTemplate:
-    """What a Secret is besides its values."""
+    """Type, labels and annotations of a Secret."""
 
     type: str = OPAQUE
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -65,12 +65,12 @@ class SecretTemplate:
 
 @dataclass(frozen=True)
 class TemplateChange:
-    """What is to change of it. What is not named stays.
+    """A change to type, labels and annotations. What it does not name stays.
 
     Args:
-        type: None: it stays; a new Secret is ``Opaque``.
-        labels: name -> new value, None: the label goes.
-        annotations: the same.
+        type: None: keep it; a new Secret becomes ``Opaque``.
+        labels: name -> new value; None removes the label.
+        annotations: name -> new value; None removes the annotation.
     """
 
     type: str | None = None
@@ -81,7 +81,7 @@ class TemplateChange:
         return self.type is not None or bool(self.labels) or bool(self.annotations)
 
     def then(self, later: "TemplateChange | None") -> "TemplateChange":
-        """This change and a later one of the same Secret.
+        """Combines this change with a later one to the same Secret.
 
         Raises:
             Conflict: code ``secret_type_immutable``: they name two types.
@@ -98,11 +98,11 @@ class TemplateChange:
 
 
 def check_template_change(change: TemplateChange) -> TemplateChange:
-    """Returns a change that came from outside.
+    """Checks a change that came from outside, and returns it.
 
     Raises:
         Invalid: codes ``secret_type_invalid``, ``secret_label_invalid``, ``secret_annotation_invalid``;
-            ``secret_metadata_reserved``: of Edgewright, Flux, Helm or sealed-secrets.
+            ``secret_metadata_reserved``: a name belongs to Edgewright, Flux, Helm or sealed-secrets.
     """
     if change.type is not None:
         _check_type(change.type)
@@ -129,7 +129,7 @@ def check_template_change(change: TemplateChange) -> TemplateChange:
 
 
 def changed_template(present: SecretTemplate, change: TemplateChange, *, is_new: bool) -> SecretTemplate:
-    """What comes of a change.
+    """Returns the result of a change.
 
     Raises:
         Conflict: code ``secret_type_immutable``.
@@ -156,7 +156,7 @@ def check_required_keys(secret_type: str, keys: Collection[str], *, where: str |
 
 
 def type_is_immutable(present: str) -> Conflict:
-    """The refusal of another type than the present one."""
+    """Returns the refusal of a different type."""
     return Conflict(
         f"The Secret has the type {present}, and Kubernetes lets nobody change the type of a Secret that is there.",
         code="secret_type_immutable",
@@ -166,11 +166,11 @@ def type_is_immutable(present: str) -> Conflict:
 
 
 def secret_is_gone(secret: SecretReference) -> NotFound:
-    """The refusal of labels and annotations for a Secret that the repository does not hold."""
+    """Returns the refusal of labels and annotations for a Secret that is not in the repository."""
     return NotFound(
         f"There is no Secret {secret} that labels or annotations could be given to.",
         code="secret_unknown",
-        hint="Set one of its values first; labels and annotations may go with it.",
+        hint="Set one of its values first; you can set labels and annotations in the same request.",
     )
 
 

@@ -19,7 +19,7 @@ from edgewright.domain.opened_secrets import SECRETS_FIELD
 STIR = timedelta(minutes=5)
 """For so long a line speaks for all changes of the passing things that it names."""
 READINESS, FLUX, REST = "readiness", "flux", "rest"
-_PASSING = {READINESS: "hosts have become ready or unready", REST: "other parts differ"}
+_PASSING = {READINESS: "hosts have become ready or not ready", REST: "other details have changed"}
 _LACKS = {"missing", "unknown", "silent", "unopened"}
 _APART = {
     *("hosts", "flux", "observed_revision", "kubeseal_cert", "versions", "flux_is_ours", "anchor", SECRETS_FIELD),
@@ -101,13 +101,13 @@ def _version_facts(before: EdgeStatus, now: EdgeStatus) -> Iterator[str]:
     yield from _clause(gone, "program", "gone")
     image = there.get(_IMAGE)
     if image is not None and image != was.get(_IMAGE):
-        yield f"its agent runs from {_word(image, most=_LONGEST_IMAGE)}"
+        yield f"its agent runs the image {_word(image, most=_LONGEST_IMAGE)}"
 
 
 def _absence_facts(before: EdgeStatus, now: EdgeStatus) -> Iterator[str]:
     missed, misses = missing_of(before), missing_of(now)
-    yield from _are([each for each in misses if each not in missed], "missing there")
-    yield from _are([each for each in missed if each not in misses], "there again")
+    yield from _are([each for each in misses if each not in missed], "missing")
+    yield from _are([each for each in missed if each not in misses], "back")
     lacked, lacks = ([each.right for each in lacking_of(status)] for status in (before, now))
     yield from _rights([each for each in lacks if each not in lacked], "lacks a right")
     yield from _rights([each for each in lacked if each not in lacks], "has a right again")
@@ -115,15 +115,15 @@ def _absence_facts(before: EdgeStatus, now: EdgeStatus) -> Iterator[str]:
     mute = [each for each in is_silent if each not in was_silent]
     heard = [each for each in was_silent if each not in is_silent]
     if mute:
-        yield f"no answer from Flux's {_named(mute)}"
+        yield f"Flux does not answer: {_named(mute)}"
     if heard:
-        yield f"an answer from Flux's {_named(heard)} again"
+        yield f"Flux answers again: {_named(heard)}"
     closed, closes = ([str(value.place) for value in unopened_of(status)[0]] for status in (before, now))
     lost, found = [each for each in closes if each not in closed], [each for each in closed if each not in closes]
     if lost:
         yield f"no key of the edge opens {_named(lost)}"
     if found:
-        yield f"nothing keeps {_named(found)} closed any more"
+        yield f"the edge no longer lacks a key for {_named(found)}"
 
 
 def _are(names: Sequence[str], state: str) -> Iterator[str]:
@@ -149,11 +149,11 @@ def _failures(before: EdgeStatus, now: EdgeStatus) -> Iterator[tuple[str, str]]:
     for found, state in ((begun, "fails"), (ended, "mended")):
         for each in found[:_NAMED]:
             clause = (
-                each.sentence[:_LONGEST_SENTENCE] if found is begun else f"{each.about} {each.name} fails no more"
+                each.sentence[:_LONGEST_SENTENCE] if found is begun else f"{each.about} {each.name} no longer fails"
             )
             yield f"{state}:{_matter(each)}", clause
     if max(len(begun), len(ended)) > _NAMED:
-        yield FLUX, f"in all {_counted(len(begun), 'object')} of Flux fail since, {len(ended)} do not any more"
+        yield FLUX, f"in total, Flux objects that now fail: {len(begun)}, that no longer fail: {len(ended)}"
 
 
 def _failing(status: EdgeStatus) -> dict[str, Finding]:
@@ -191,7 +191,7 @@ def _of_flux(before: EdgeStatus, now: EdgeStatus) -> str:
         if was.get(place) != said:
             return f"Flux says of {_word(place[1])}: {state_of(said)[:_LONGEST_SENTENCE]}"
     gone = next((place for place in was if place not in there), None)
-    return "Flux says something else" if gone is None else f"Flux has {_word(gone[1])} no more"
+    return "Flux's report has changed" if gone is None else f"Flux no longer has {_word(gone[1])}"
 
 
 def _flux_objects(status: EdgeStatus) -> dict[tuple[str, str], FluxObject]:

@@ -19,10 +19,10 @@ from edgewright.domain.json import Json
 from edgewright.errors import Stalled
 
 MAX_DEPTH = 64
-"""Containers inside each other, inserted values included."""
+"""Most levels of nested containers, including inserted values."""
 
 MAX_OUTPUT_BYTES = 1024 * 1024
-"""Size of the expanded value as compact JSON; inserted values count each time."""
+"""Most bytes of the expanded value as compact JSON; inserted values count each time."""
 
 _MARK = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 _EXACT_MARK = re.compile(r"\{\{([^{}]*)\}\}")
@@ -40,11 +40,11 @@ class TemplateError(Stalled):
 
 
 def expand(template: Json, context: Mapping[str, Json], *, where: str) -> Json:
-    """The template with every mark replaced.
+    """Replaces every mark in a template, and returns the result.
 
     Args:
         context: the variables by name.
-        where: what the template is called in errors, such as ``flux template self-link.yaml``.
+        where: name of the template in errors, such as ``flux template self-link.yaml``.
 
     Raises:
         TemplateError: an unknown variable, a mark that is no path, an object or list inside a longer string,
@@ -63,11 +63,11 @@ def check_bounds(value: Json, *, where: str) -> None:
 
 
 def merge_values(base: Json, override: Json) -> Json:
-    """Helm values with others laid over them; neither is changed.
+    """Merges Helm values with others that override them, and returns the result; changes neither.
 
-    Objects are merged key by key; anything else in ``override`` replaces what ``base`` has. So does null: it
-    takes the value of ``base`` away and stays in the result, because Helm reads a null as "remove the chart's
-    own default", which only Helm can do. Both must have passed ``check_bounds``.
+    Objects are merged key by key; anything else in ``override`` replaces the value of ``base``. So does null, which
+    stays in the result: for Helm, a null means "remove the chart's own default", which only Helm can do. Both must
+    have passed ``check_bounds``.
     """
     if not (isinstance(base, Mapping) and isinstance(override, Mapping)):
         return override
@@ -78,12 +78,12 @@ def merge_values(base: Json, override: Json) -> Json:
 
 
 def child(pointer: str, step: str | int) -> str:
-    """The JSON pointer (RFC 6901) of a member or element."""
+    """Returns the JSON pointer (RFC 6901) of a member or element."""
     return f"{pointer}/{str(step).replace('~', '~0').replace('/', '~1')}"
 
 
 class _Expansion:
-    """One run of ``expand``: the variables, and how many bytes may still be made."""
+    """One run of ``expand``: the variables, and how many bytes the result may still have."""
 
     def __init__(self, context: Mapping[str, Json], where: str) -> None:
         self._context = context

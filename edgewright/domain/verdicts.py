@@ -1,6 +1,6 @@
-"""What a list says of a cluster in one word or sentence; ``docs/glossary.md`` says what each means.
+"""Verdicts on a cluster for lists, in one word or sentence; ``docs/glossary.md`` explains them.
 
-Pure functions of what the workflow has published, so that lists, pages and whoever waits say the same.
+They are pure functions of the projection, so that lists, pages and waiting commands say the same.
 """
 
 from collections.abc import Mapping
@@ -26,9 +26,9 @@ _WRONG: Mapping[ConditionType, frozenset[str]] = {
     ConditionType.CLOCK_SYNCED: frozenset({"ClockSkewed"}),
     ConditionType.DRIFTED: frozenset({"PutBack"}),
 }
-"""Reasons that tell of something wrong; *Healthy* does so by its status. A commit on its way is nothing wrong."""
+"""Reasons that mean that something is wrong; *Healthy* says so by its status. A commit on its way is not wrong."""
 _WAY = (ConditionType.JOINED, ConditionType.AVAILABLE, ConditionType.SYNCED, ConditionType.HEALTHY)
-"""The conditions that a commissioned cluster reaches one after the other."""
+"""The conditions that a commissioned cluster reaches one after another."""
 _OF_PHASE = {
     Phase.COMMISSIONING: UNDER_WAY,
     Phase.DETACHING: BEING_DELETED,
@@ -39,7 +39,7 @@ _AT_REST = frozenset({Phase.REMOVED, Phase.DELETED})
 
 
 class Trouble(IntEnum):
-    """Where a cluster stands in a list that shows trouble first."""
+    """The rank of a cluster in a list that shows trouble first."""
 
     BLOCKED = 0
     UNHEALTHY = 1
@@ -54,7 +54,7 @@ def is_blocked(projection: Projection) -> bool:
 
 
 def health_of(projection: Projection) -> ConditionStatus:
-    """*healthy*: False if something is wrong, True if nothing is and the edge is heard, else Unknown."""
+    """*healthy*: False if something is wrong; True if nothing is wrong and heartbeats arrive; otherwise Unknown."""
     if projection.phase in _AT_REST:
         return ConditionStatus.FALSE if is_blocked(projection) else ConditionStatus.UNKNOWN
     if is_blocked(projection) or any(_is_wrong(condition) for condition in projection.conditions):
@@ -65,7 +65,7 @@ def health_of(projection: Projection) -> ConditionStatus:
 
 
 def trouble_of(projection: Projection) -> Trouble:
-    """The worst that can be said of a cluster."""
+    """Returns the worst trouble of a cluster."""
     if is_blocked(projection):
         return Trouble.BLOCKED
     if projection.phase in _AT_REST:
@@ -80,7 +80,7 @@ def trouble_of(projection: Projection) -> Trouble:
 
 
 def awaited(projection: Projection) -> str:
-    """What a cluster waits for, on the centre, a person or its edge: one sentence; empty if for nothing."""
+    """Says what a cluster waits for (the centre, a person or its edge), in one sentence; empty: nothing."""
     said = projection.waiting_for or _OF_PHASE.get(projection.phase)
     if said is not None:
         return said

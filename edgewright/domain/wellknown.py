@@ -1,7 +1,7 @@
-"""UUIDs that everybody who speaks to a Config Store agrees on, and a few of our own.
+"""The well-known UUIDs of a Config Store, and a few of our own.
 
-Those of the first four groups are AMRC Connectivity Stack's, so that its clients find what they know. Those marked
-*ours* were drawn once and must never change: installations and edges hold them.
+The first four groups come from the AMRC Connectivity Stack, so that its clients find what they know. The ones marked
+*ours* must never change, because installations and edges hold them.
 """
 
 from collections.abc import Mapping
@@ -24,13 +24,13 @@ APP_CONFIG_SCHEMA = UUID("dbd8a535-52ba-4f6e-b4f8-9b71aefe09d3")
 APP_EDGE_DEPLOYMENTS = UUID("f2b9417a-ef7f-421f-b387-bb8183a48cdb")
 APP_GIT_REPOSITORY = UUID("38d62a93-b6b4-4f63-bad4-d433e3eaff29")
 APP_OBJECT_REGISTRATION = UUID("cb40bed5-49ad-4443-a7f5-08c75009da8f")
-"""ACS keeps the class of an object in an entry of it; there are no such entries here."""
+"""ACS stores the class of an object in an entry; there are no such entries here."""
 APP_CLUSTER_SETTINGS = UUID("020f8fa8-2079-43e8-94e9-3bf0e60f449a")
-"""Ours, *Edgewright cluster settings*: what a cluster has beside its configuration entry."""
+"""Ours, *Edgewright cluster settings*: settings of a cluster that are not in its configuration entry."""
 APP_INSTALLATION = UUID("d1f17a10-2fcf-4fd2-86bf-dc2f1144ca0e")
-"""Ours, *Edgewright installation*: what was fixed at the first start; written by the centre alone."""
+"""Ours, *Edgewright installation*: values that the first start fixed; only the centre writes it."""
 APP_FLUX_BUNDLE = UUID("00aa45b5-ff6e-4289-b96a-3721e69955ee")
-"""Ours, *Flux bundle*: the Flux that edges get, and the releases that an administrator has imported."""
+"""Ours, *Flux bundle*: the release of Flux that edges get, and earlier imported releases."""
 
 # --- Classes -------------------------------------------------------------------------------------------
 
@@ -49,9 +49,9 @@ CLASS_HELM_CHART = UUID("eb2eb6d7-8bd8-44f0-94f3-b1adc8491837")
 CLASS_KUBERNETES_TEMPLATE = UUID("ed51bb04-b498-4369-bb3d-3528c434200a")
 """Ours: the class of Kubernetes resource templates."""
 CLASS_GIT_REPOSITORY = UUID("d422572f-6743-4704-a75c-9fa414620b41")
-"""Ours: the class of repositories that belong to no cluster."""
+"""Ours: the class of shared repositories, which belong to no cluster."""
 CLASS_FLUX_RELEASE = UUID("a172a133-5d60-4170-bb2e-87ed391fe35e")
-"""Ours: the class of releases of Flux, each of which is an object by its checksum."""
+"""Ours: the class of releases of Flux; the UUID of each object follows from its checksum."""
 
 SAME_CLASSES: Mapping[UUID, UUID] = MappingProxyType(
     {
@@ -63,7 +63,7 @@ SAME_CLASSES: Mapping[UUID, UUID] = MappingProxyType(
         UUID("d25f2afc-1ab8-4d27-b51b-d02314624e3e"): CLASS_GIT_REPOSITORY,
     }
 )
-"""What ACS calls classes that have another UUID here."""
+"""UUIDs in ACS of classes that have another UUID here."""
 
 # --- Services ------------------------------------------------------------------------------------------
 
@@ -85,7 +85,7 @@ PERMISSION_GIT_PUSH = UUID("b2d8d437-5060-4202-bcc2-bd2beda09651")
 OBJECT_HELM_RELEASE_TEMPLATE = UUID("0c92f608-d4dc-11f0-b2a0-1bc42be2ebc8")
 OBJECT_GIT_REPOSITORY_TEMPLATE = UUID("03827afc-d4dc-11f0-9645-dfc5bcb16bc6")
 OBJECT_DEFAULT_CHART = UUID("75cbe268-07c5-46e8-a05f-19cf309bb8f6")
-"""Ours: the Helm chart template of a cluster that names none; its name is ``edge-cluster``."""
+"""Ours: the default Helm chart template, ``edge-cluster``."""
 REPOSITORY_HELM_CHARTS = UUID("89b6152c-eae2-4872-8da6-1f1dc04aa2e2")
 """Ours: the repository ``shared/helm-charts`` that every cluster reads."""
 
@@ -102,8 +102,8 @@ class Application:
     """One well-known Application.
 
     Args:
-        name: as it is shown.
-        object_classes: the classes whose objects may have an entry; empty: those of any class.
+        name: its display name.
+        object_classes: classes whose objects may have an entry; empty: any class.
     """
 
     uuid: UUID
@@ -173,10 +173,10 @@ PERMISSION_NAMES: Mapping[UUID, str] = MappingProxyType(
 APPLICATIONS_BY_NAME: Mapping[str, UUID] = MappingProxyType(
     {application.name.lower().replace(" ", "-"): uuid for uuid, application in APPLICATIONS.items()}
 )
-"""Well-known Applications as a path names them, such as ``edge-cluster-status``."""
+"""Well-known Applications by their names in paths, such as ``edge-cluster-status``."""
 
 
 def allows_class(app: UUID, object_class: UUID) -> bool:
-    """Whether an object of a class may have an entry of an Application; True for Applications unknown here."""
+    """Whether objects of a class may have an entry of an Application; True for unknown Applications."""
     application = APPLICATIONS.get(app)
     return application is None or not application.object_classes or object_class in application.object_classes

@@ -1,1 +1,1 @@
-"""What Edgewright needs of the world, as small protocols. Adapters implement them; fakes prove them."""
+"""What Edgewright needs from the outside world, as small protocols. Adapters and test fakes implement them."""

@@ -11,13 +11,13 @@ __all__ = ["Account", "Accounts", "Grant"]
 
 
 class Accounts(Protocol):
-    """Accounts have the UUIDs of their objects, of class *Edge account*."""
+    """An account has the UUID of its object, which is of class *Edge account*."""
 
     async def ensure(self, fence: Fence, accounts: Sequence[Account]) -> None:
         """Makes accounts and grants exactly as given, fenced; registers their objects."""
 
     async def of_cluster(self, cluster: UUID) -> Sequence[Account]:
-        """The accounts of a cluster, by role."""
+        """Returns the accounts of a cluster, sorted by role."""
 
     async def remove(self, fence: Fence) -> None:
-        """Removes accounts, grants and class memberships, fenced; nothing happens if there are none."""
+        """Removes accounts, grants and class memberships, fenced; does nothing if there are none."""

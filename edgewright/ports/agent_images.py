@@ -1,4 +1,4 @@
-"""Where a gateway finds the agent's image that it serves to edges."""
+"""The agent's image that a gateway serves to edges."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 REPOSITORY = "edgewright/agent"
-"""What the one repository of the gateway's registry is called."""
+"""Name of the only repository in the gateway's registry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +25,11 @@ class PublishedImage:
 
     @property
     def tag(self) -> str:
-        """Names this content and no other: the version, and a part of the digest."""
+        """The version and a part of the digest, which identify this content."""
         return f"{self.version}-{self.digest.removeprefix('sha256:')[:12]}"
 
     def reference(self, registry: str) -> str:
-        """What nodes pull.
+        """Returns the reference that nodes pull.
 
         Args:
             registry: ``host[:port]``.
@@ -39,7 +39,7 @@ class PublishedImage:
 
 @dataclass(frozen=True, slots=True)
 class StoredManifest:
-    """A manifest or index, byte for byte as its digest is of it."""
+    """A manifest or index, with exactly the bytes that its digest covers."""
 
     content: bytes
     media_type: str
@@ -47,16 +47,16 @@ class StoredManifest:
 
 
 class AgentImages(Protocol):
-    """The image, and what it is made of. What is asked of it is small, but for the blobs, which are files."""
+    """The image and its parts. All answers are small, except blobs, which are files."""
 
     def published(self) -> PublishedImage | None:
-        """The image, or None if none has been built."""
+        """Returns the image, or None if none has been built."""
 
     def tags(self) -> Sequence[str]:
-        """The tags of that image and of those before it that edges may run, the newest first."""
+        """Returns the tags of this image and of earlier ones that edges may still run, newest first."""
 
     def manifest(self, reference: str) -> StoredManifest | None:
-        """What a tag or a digest names; None if it names no manifest of the image."""
+        """Finds a manifest by tag or digest; None if the image has no such manifest."""
 
     def blob(self, digest: str) -> Path | None:
-        """The file of a configuration or a layer, or None if the image has none with that digest."""
+        """Returns the file of a configuration or a layer, or None if the image has none with that digest."""

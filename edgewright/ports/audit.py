@@ -1,4 +1,4 @@
-"""What happened, for ever: the timeline of a cluster and the audit log are one table."""
+"""The permanent record of events: the timeline of a cluster and the audit log are one table."""
 
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -23,11 +23,11 @@ __all__ = [
 ]
 
 LAST_POSITION = 2**63 - 1
-"""No position is larger; databases count in 64 bits."""
+"""The largest position: databases count in 64 bits."""
 
 
 class Event(NewEvent):
-    """An event as read. ``position`` orders events and resumes streams; ``at``: when it happened."""
+    """A recorded event. ``position`` orders events and resumes streams; ``at``: when it happened."""
 
     position: int
     at: AwareDatetime
@@ -35,12 +35,12 @@ class Event(NewEvent):
 
 @dataclass(frozen=True)
 class EventFilter:
-    """Which events are wanted.
+    """Selects events.
 
     Args:
-        clusters: those of these clusters; empty: of all, and those of none.
-        kinds: those of these kinds; empty: of every kind.
-        since: those that happened then or later; None: whenever.
+        clusters: only events of these clusters; empty: all events, including those of no cluster.
+        kinds: only events of these kinds; empty: every kind.
+        since: only events at this time or later; None: any time.
     """
 
     clusters: frozenset[UUID] = field(default_factory=frozenset)
@@ -53,11 +53,11 @@ EVERY_EVENT = EventFilter()
 
 @dataclass(frozen=True)
 class RecordedCommit:
-    """One change in a repository that the timeline tells of; a commit may hold several.
+    """One change in a repository, according to the timeline; a commit may hold several.
 
     Args:
-        secret: a value that it writes, or ``deletes``; None: none that has a name.
-        pushed: somebody has pushed it.
+        secret: the value that it writes, or ``deletes``; None: it names no value.
+        pushed: somebody pushed it.
     """
 
     commit: CommitId
@@ -70,16 +70,16 @@ class AuditLog(Protocol):
     """Append-only; the table itself refuses UPDATE and DELETE."""
 
     async def append(self, event: NewEvent) -> None:
-        """Writes one event on its own; does nothing if its ID is there."""
+        """Writes one event in its own transaction; does nothing if an event with its ID exists."""
 
     async def timeline(self, cluster: UUID, *, after: int = 0, limit: int = 1000) -> list[Event]:
-        """Events of one cluster in order of position, also after its deletion; empty if there are none."""
+        """Returns events of one cluster by position, even after its deletion; empty if there are none."""
 
     async def events(self, *, after: int, only: EventFilter = EVERY_EVENT, limit: int = 200) -> list[Event]:
-        """Events behind a position that pass the filter, in order of position."""
+        """Returns the events after a position that pass the filter, by position."""
 
     async def touched(self, *, after: int, limit: int = 2000) -> tuple[int, set[UUID]]:
-        """Which clusters the next events behind a position tell of, and the position of the last of them."""
+        """Returns the last position among the next events, and the clusters that these are about."""
 
     async def last_position(self) -> int:
-        """The newest position; 0 while there is none."""
+        """Returns the newest position; 0 if there is none yet."""

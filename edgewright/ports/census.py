@@ -1,4 +1,4 @@
-"""The fleet in numbers, for whoever watches over it: no names, no UUIDs."""
+"""The fleet in numbers, for monitoring: no names, no UUIDs."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,29 +7,28 @@ from typing import Protocol
 from edgewright.domain.cluster import LeaseState, Phase, StepName, StepState
 
 LEASE_AGES = (30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, 3600.0, 21600.0, 86400.0)
-"""Upper bounds of the classes of lease ages, in seconds; a last class holds what is older."""
+"""Upper bounds of the buckets of lease ages, in seconds; a last bucket holds everything older."""
 
 
 @dataclass(frozen=True)
 class Counted:
-    """What was counted in one reading. Deleted clusters are not in it.
+    """The result of one reading, without deleted clusters.
 
     Args:
         phases: clusters by phase; phases without clusters are left out.
         failing: clusters by (WAITING or BLOCKED, the step that fails; None: a template).
         leases: clusters by the state of their lease.
-        lease_ages: for each bound of ``LEASE_AGES``, clusters whose edge was heard within it; each holds the one
-            before.
-        heard: clusters whose edge was ever heard.
+        lease_ages: for each bound of ``LEASE_AGES``, clusters whose last heartbeat is at most that old (cumulative).
+        heard: clusters with at least one heartbeat.
         oldest_commissioning: seconds since the creation of the oldest cluster that never was ready; 0 without one.
         staged: sealed values that no commit holds yet.
         oldest_staged: seconds since the oldest of them was sealed; 0 without one.
-        notifications: notifications that the webhook has not taken yet.
+        notifications: notifications that the webhook has not accepted yet.
         oldest_notification: seconds since the oldest of them began to wait; 0 without one.
         resealings: clusters whose secrets are being re-sealed.
-        oldest_resealing: seconds since the first of these was asked for; 0 without one.
+        oldest_resealing: seconds since the first of these was requested; 0 without one.
         sweep_age: seconds for which no round of the sweep has ended while a gateway was listening.
-        drifted: clusters whose repository or database was put back, and that have not got back all of what is lost.
+        drifted: clusters whose repository or database was put back, and that still miss some of what was lost.
     """
 
     phases: Mapping[Phase, int] = field(default_factory=dict)
@@ -50,7 +49,7 @@ class Counted:
 
 class Census(Protocol):
     async def count(self) -> Counted:
-        """One consistent reading, in a few queries whatever the size of the fleet.
+        """Takes one consistent reading, in a few queries regardless of the size of the fleet.
 
         Raises:
             edgewright.errors.Waiting: the database is out of reach.

@@ -1,4 +1,4 @@
-"""How clusters are found, shown and listed."""
+"""Finding, showing and listing clusters."""
 
 from collections.abc import Collection, Sequence
 from typing import Protocol
@@ -11,35 +11,35 @@ class ClusterDirectory(Protocol):
     """Reads clusters; changes nothing."""
 
     async def get(self, cluster: UUID) -> ClusterRow | None:
-        """The row, also of removed and deleted clusters; None for a UUID that was never a cluster."""
+        """Returns the row, even of a removed or deleted cluster; None for a UUID that was never a cluster."""
 
     async def find(self, name: str) -> UUID | None:
-        """The cluster with that name (whatever the case) whose deletion has not finished, or None."""
+        """Finds the cluster with that name (case-insensitive) whose deletion has not finished, or None."""
 
     async def name_of(self, cluster: UUID) -> str | None:
-        """The name of a cluster, also of a removed or deleted one; None for a UUID that was never a cluster."""
+        """Returns the name, even of a removed or deleted cluster; None for a UUID that was never a cluster."""
 
     async def page(self, filter_: ClusterFilter) -> ClusterPage:
-        """A page of summaries; ``Invalid`` for a bad ``sort`` or ``after``."""
+        """Returns a page of summaries. Raises ``Invalid`` for a bad ``sort`` or ``after``."""
 
     async def unfinished(self, *, among: Collection[UUID] | None = None, limit: int = 10_000) -> Sequence[UUID]:
-        """Clusters whose row and projection differ: change not done, lease epoch not taken, staged secrets, a
-        rendering that is due again, or news since the projection, however old, of the edge or of a commit of secrets.
+        """Returns clusters whose row and projection differ: an unfinished change, an unread lease epoch, staged
+        secrets, a rendering that is due again, or news from the edge or a commit of secrets after the projection.
 
         Args:
-            among: only these, a portion of all; None: all.
+            among: looks only at these; None: at all clusters.
         """
 
     async def underway(self) -> Sequence[UUID]:
-        """Clusters whose workflow has published that a step of theirs is not finished, the longest unpublished first.
+        """Returns clusters whose workflow has published an unfinished step, the longest unpublished first.
 
-        Their row and projection need not differ: a workflow that has forgotten the step is found in no other way. Nor
-        is a deletion that has finished, and whose workflow was forgotten before it could tell so.
+        Row and projection need not differ: this is the only way to find a workflow that has forgotten the step, or a
+        finished deletion whose workflow was lost before it could publish the end.
         """
 
     async def open_clusters(self) -> Sequence[UUID]:
-        """All clusters whose deletion has not finished: each has a running workflow."""
+        """Returns all clusters whose deletion has not finished. Each has a running workflow."""
 
     async def using_template(self, app: UUID, object_: UUID) -> Sequence[UUID]:
-        """Clusters whose generated files were rendered with an entry, and those that nothing was rendered for yet:
-        the entry may be what they are blocked by."""
+        """Returns clusters whose generated files were rendered from an entry, and clusters without a rendering, which
+        may be blocked by that entry."""

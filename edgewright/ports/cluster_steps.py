@@ -20,7 +20,7 @@ class ClusterSteps(Protocol):
     """
 
     async def read_wanted(self, cluster: UUID) -> Wanted | None:
-        """One consistent reading; None for a UUID that was never a cluster.
+        """Takes one consistent reading; None for a UUID that was never a cluster.
 
         ``render_digest``, ``render_problem``, ``head``, ``observed_descends`` and ``delivery_problem`` are filled in
         by the activity.
@@ -33,11 +33,11 @@ class ClusterSteps(Protocol):
         """Marks the point of no return of a deletion; the workflow calls it before the removal commit."""
 
     async def project(self, cluster: UUID, projection: Projection, events: Sequence[NewEvent]) -> None:
-        """Publishes a projection and its events in one transaction; again: nothing happens.
+        """Publishes a projection and its events in one transaction; repeating it does nothing.
 
         Raises:
-            Superseded: another projection with this ``sequence`` or a higher one is there: who publishes has
-                forgotten it, because Temporal was put back to an earlier copy. Nothing is written.
+            Superseded: another projection with this ``sequence`` or a higher one exists. The caller has forgotten it,
+                because an earlier copy of Temporal was put back. Nothing is written.
         """
 
     async def publish_setup_status(self, fence: Fence, body: Mapping[str, Any]) -> None:
@@ -53,8 +53,8 @@ class ClusterSteps(Protocol):
         """Writes the Git repository configuration entry, fenced."""
 
     async def begin_rendering(self, fence: Fence) -> None:
-        """Records that a commit of generated files may come about, so that they are rendered again even for a wish
-        that was taken back meanwhile; fenced. ``record_rendering`` ends that."""
+        """Records that generated files may be committed, so that they are rendered again even if the wish is
+        withdrawn meanwhile; fenced. ``record_rendering`` clears this."""
 
     async def record_rendering(
         self, fence: Fence, digest: str, sources: Sequence[tuple[UUID, UUID]], *, commit: CommitId
@@ -62,7 +62,7 @@ class ClusterSteps(Protocol):
         """Remembers which entries (app, object) the generated files came from, and the commit that holds them."""
 
     async def recorded_commits(self, cluster: UUID, *, limit: int) -> Sequence[RecordedCommit]:
-        """What the timeline says has been committed, newest first; fewer than ``limit``: it tells of no more."""
+        """Returns the commits in the timeline, newest first; fewer than ``limit`` if there are no more."""
 
     async def record_drift(
         self,
@@ -75,27 +75,27 @@ class ClusterSteps(Protocol):
         mended: bool = False,
         secrets_commit: CommitId | None = None,
     ) -> bool:
-        """Tells once that repository and database do not belong together, and makes a rendering due.
+        """Records once that repository and database do not match, and makes a rendering due.
 
         Args:
             event: ID of the event, the same for the same finding.
             lost: values that must be entered again -> the commit that they were in.
-            change: what the repository was written for; the row goes on with a higher one, for a fence names one
-                wish only.
+            change: the change that the repository was written for; the row continues with a higher one, because a
+                fence names only one wish.
             mended: the cluster was rendered again since.
-            secrets_commit: of the row before anything was compared. If another one is recorded by now, nothing is
-                done: it may hold what seemed lost.
+            secrets_commit: from the row before the comparison. If another one is recorded by now, nothing is done: it
+                may hold what seemed lost.
 
         Returns:
-            Whether it is told for the first time, or has come again after a rendering.
+            Whether this is a new finding, or one that came back after a rendering.
         """
 
     async def lost_in_drift(self, cluster: UUID) -> Mapping[StoredPlace, CommitId]:
-        """The values that drift has made to be entered again -> the commit that they were in."""
+        """Returns the values that must be entered again because of drift -> the commit that they were in."""
 
     async def end_drift(self, cluster: UUID, *, back: Collection[StoredPlace], mended: bool) -> bool:
-        """Takes values whose commit is ``back`` from what must be entered again; ends the
-        drift with the last of them, once the cluster is ``mended``: rendered again. Returns whether it has ended."""
+        """Removes values whose commit is ``back`` from those that must be entered again. Ends the drift with the last
+        one, once the cluster is ``mended`` (rendered again). Returns whether the drift has ended."""
 
     async def record_reentry(
         self,
@@ -105,11 +105,11 @@ class ClusterSteps(Protocol):
         there: Collection[SecretPlace] = (),
         secrets_commit: CommitId | None = None,
     ) -> bool:
-        """Adds to the list of what must be entered again what was taken away, and takes from it what is there.
+        """Updates the list of what must be entered again: adds what was removed, and drops what is present.
 
         Args:
-            taken: values; or the Secret as a whole, of a file that nobody could read.
-            there: the same; sealed for the present hardware.
+            taken: removed values; or the whole Secret if its file was unreadable.
+            there: values and Secrets that are sealed for the present hardware.
             secrets_commit: see ``record_drift``.
 
         Returns:
@@ -117,5 +117,5 @@ class ClusterSteps(Protocol):
         """
 
     async def remove_central_entries(self, fence: Fence, step: StepName) -> None:
-        """The parts of a deletion that are entries: REMOVE_ADDRESS (address, Git entry), REMOVE_EDGE_STATUS,
-        REMOVE_SETUP_STATUS (with it the row is closed and its name is free)."""
+        """Removes the entries that belong to a deletion step: REMOVE_ADDRESS (address, Git entry),
+        REMOVE_EDGE_STATUS, or REMOVE_SETUP_STATUS (which also closes the row and frees the name)."""

@@ -11,10 +11,10 @@ from edgewright.ports.config_store import ALWAYS, Entry, Precondition
 
 
 class ClusterWishes(Protocol):
-    """Each call is one transaction with its audit event, and raises ``change``.
+    """Each call is one transaction with its audit event, and increments ``change``.
 
-    The doors (REST, Config Store, Temporal signals) all end in these calls. ``NotFound`` (code
-    ``cluster_unknown``) for a UUID that was never a cluster, ``Gone`` (code ``cluster_deleted``) for one whose
+    All doors (REST, Config Store, Temporal signals) end in these calls. They raise ``NotFound`` (code
+    ``cluster_unknown``) for a UUID that was never a cluster, and ``Gone`` (code ``cluster_deleted``) for one whose
     deletion has finished.
     """
 
@@ -34,7 +34,7 @@ class ClusterWishes(Protocol):
         Args:
             body: checked against the JSON Schema of the Application.
             settings: written to *Edgewright cluster settings* in the same transaction, if given.
-            seen_settings: what the caller has decided upon; None: whatever they are.
+            seen_settings: the settings that the caller's decision was based on; None: any.
             create_object: registers the object under class *Edge cluster* (REST does, the Config Store does not).
 
         Raises:
@@ -44,7 +44,7 @@ class ClusterWishes(Protocol):
                 ``deleting`` (a deletion is under way); ``wrong_class``.
             NotFound: ``object_unknown`` unless ``create_object``; ``chart_unknown``: ``chart`` names no template
                 (Invalid, ``where`` ``/chart``).
-            PreconditionFailed: also when the settings are not ``seen_settings`` any more.
+            PreconditionFailed: also if the settings are no longer ``seen_settings``.
         """
 
     async def write_settings(
@@ -66,18 +66,18 @@ class ClusterWishes(Protocol):
         purge: bool = False,
         once: Once | None = None,
     ) -> ClusterRow:
-        """Records ``desired = deleted`` and deletes the entry. Again: the same deletion (``force`` may be added,
-        a deadline may only be brought forward; None: 24 h for a new deletion, unchanged for one under way).
-        Suspended credentials are let in again, to detach with. ``once``: see there.
+        """Records ``desired = deleted`` and deletes the entry. Repeating it changes the same deletion: you can add
+        ``force`` or bring the deadline forward (None: 24 h for a new deletion, unchanged for one under way).
+        Reactivates suspended credentials, so that the edge can detach. ``once``: see ``Once``.
 
-        ``purge``: the kind SealedSecret and the sealing keys are to go from the edge. ``Invalid`` code
-        ``purge_impossible`` with ``force`` or kept workloads; ``Conflict`` code ``purge_impossible`` where no edge
-        can answer, ``purge_too_late`` once a deletion without it has begun."""
+        ``purge``: also remove the kind SealedSecret and the sealing keys from the edge. ``Invalid`` code
+        ``purge_impossible`` with ``force`` or kept workloads; ``Conflict`` code ``purge_impossible`` if no edge can
+        answer, or ``purge_too_late`` once a deletion without it has begun."""
 
     async def undelete(self, cluster: UUID, *, actor: str) -> ClusterRow:
-        """Takes a deletion back while no removal commit was begun; ``Conflict`` code ``too_late`` after that.
+        """Cancels a deletion until the removal commit begins; ``Conflict`` code ``too_late`` after that.
 
-        Puts the configuration entry back.
+        Restores the configuration entry.
         """
 
     async def request_recreation(
@@ -89,12 +89,12 @@ class ClusterWishes(Protocol):
         changes: Mapping[str, Any] | None = None,
         request: UUID | None = None,
     ) -> ClusterRow:
-        """Removes and commissions anew in one transaction; merge patch ``changes`` applied to the entry.
+        """Removes and commissions the cluster again in one transaction, with merge patch ``changes`` to the entry.
 
-        ``request`` names the wish: one that has happened before does not happen again.
+        ``request`` identifies the wish: the same wish is only carried out once.
 
-        For new hardware also: generation + 1, credentials of the old generation revoked, tokens replaced, edge
-        status, certificate, lease and acceptance cleared. ``Conflict`` code ``deleting`` during a deletion,
+        For new hardware, also starts the next generation, revokes the credentials of the old one, replaces tokens,
+        and clears edge status, certificate, lease and acceptance. ``Conflict`` code ``deleting`` during a deletion,
         ``namespace_immutable`` on the same hardware.
         """
 
@@ -108,9 +108,9 @@ class ClusterWishes(Protocol):
         seen: int | None = None,
         once: Once | None = None,
     ) -> None:
-        """Records that commits are paused, or go on.
+        """Pauses or resumes commits.
 
-        ``seen`` is the ``change`` of the row when that was wished for: ``Conflict`` code ``overtaken`` if it was
-        paused or resumed since. So a wish that arrives late, or once more, undoes nothing that was wished later.
-        ``once``: see there.
+        ``seen`` is the ``change`` of the row when the wish was made: ``Conflict`` code ``overtaken`` if commits were
+        paused or resumed since. So a wish that arrives late, or twice, does not undo a later one.
+        ``once``: see ``Once``.
         """

@@ -1,4 +1,4 @@
-"""The ``clusters`` row: what is wanted, who asked for it, and what the workflow last published."""
+"""The ``clusters`` row: what is wanted of a cluster, and what its workflow last published."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -35,27 +35,27 @@ class ClusterRow:
     """Everything the gateway shows of one cluster.
 
     Args:
-        spec: the configuration entry; for removed and deleted clusters the last one.
+        spec: the configuration entry; for removed and deleted clusters, the last one.
         spec_etag: its revision; None while there is no entry.
         certificate_pem: the sealing certificate in use.
-        proposed_pem: the one that a signal proposed and nobody has confirmed.
-        projection: None also where it was left out.
-        order, desired_revision: of the projection, also where that was left out.
-        edge_status: the *Edge cluster status* entry; None also where it was left out.
+        proposed_pem: the certificate that a signal proposed and nobody has confirmed.
+        projection: None also if it was left out.
+        order, desired_revision: from the projection, even if that was left out.
+        edge_status: the *Edge cluster status* entry; None also if it was left out.
         status_etag: its revision; None while there is no entry.
-        resealing: the re-sealing under way, or the last one that has found something unreadable.
-        reach: None: the agent has not said.
-        proven_url: base URL of the centre that the agent was asked to use and does; its Git sources are there, too.
-        asks_flux: the agent has Flux fetch as soon as there is news.
-        closed_at: when its deletion has finished; None: it lives.
-        can_answer: whether the agent of the present generation has an active credential; None: not asked for.
-        drift: what a repository or a database that was put back has lost; empty: nothing.
-        secrets_commit: the newest commit of secrets that is recorded; empty: none is.
-        rendered_commit: the head when the generated files were last made sure of; empty: not recorded.
-        rendered_digest: of what they were made from; None: they are not there yet, or have to be made anew.
-        wanted: versions of what bootstrap has installed, as far as somebody wants one.
-        upgrading: the component whose upgrade is under way; None: none is.
-        anchor: UID, on the edge, of what owns what bootstrap has installed there; None: the edge does not say.
+        resealing: the re-sealing under way, or the last one that found something unreadable.
+        reach: None: the agent does not report it.
+        proven_url: base URL of the centre that the agent was asked to use and now uses, also for its Git sources.
+        asks_flux: the agent tells Flux to fetch as soon as there is a commit.
+        closed_at: when its deletion finished; None: it has not.
+        can_answer: whether the agent of the present generation has an active credential; None: not looked up.
+        drift: what a put-back copy of the repository or the database has lost; empty: nothing.
+        secrets_commit: the newest recorded commit of secrets; empty: none.
+        rendered_commit: the head when the generated files were last verified; empty: not recorded.
+        rendered_digest: digest of their inputs; None: there are none yet, or they must be rendered again.
+        wanted: wanted versions of the components that bootstrap installed; empty for those that nobody upgraded.
+        upgrading: the component whose upgrade is under way; None: none.
+        anchor: UID of the anchor on the edge, which owns what bootstrap installed; None: the edge does not report it.
     """
 
     uuid: UUID
@@ -106,7 +106,7 @@ class ClusterRow:
 
     @property
     def revision(self) -> str | None:
-        """What changes with each change of configuration or settings; None while there is no configuration entry."""
+        """Differs after each change of configuration or settings; None while there is no configuration entry."""
         if self.spec_etag is None:
             return None
         return f"{self.spec_etag}-{hashlib.sha256(canonical_json(self.settings.entry())).hexdigest()[:12]}"
@@ -114,15 +114,15 @@ class ClusterRow:
 
 @dataclass(frozen=True)
 class ClusterFilter:
-    """What a list shows. ``phase`` None: all but removed and deleted ones.
+    """Selects and sorts clusters. ``phase`` None: all but removed and deleted clusters.
 
     Args:
         labels: every given label must have the given value.
-        name: part of the name, whatever the case.
-        synced, healthy: the status itself; ``available`` False means any other than True.
+        name: part of the name, case-insensitive.
+        synced, healthy: exactly this status; ``available`` False means any status other than True.
         sort: ``name``, ``phase``, ``created``, ``last_heard``; ``trouble``, ``blocked``, ``healthy``, ``synced`` or
-            ``paused``: trouble first, then by name. With a leading ``-`` downwards.
-        after: the opaque ``next`` of the page before.
+            ``paused``: trouble first, then by name. A leading ``-`` reverses the order.
+        after: the opaque ``next`` of the previous page.
         limit: 1 to 500.
     """
 
@@ -180,11 +180,11 @@ class Written:
 
 @dataclass(frozen=True)
 class Once:
-    """A message to a workflow that is applied once: again by the same run it changes nothing, by another run it is a
-    ``Conflict``, code ``verb_repeated``.
+    """A message to a workflow that takes effect once. Applied again by the same run, it changes nothing; by another
+    run, it raises ``Conflict``, code ``verb_repeated``.
 
     Args:
-        verb: the same for the same message in every run that gets it.
+        verb: ID of the message, the same in every run that receives it.
         run: the run that applies it.
     """
 

@@ -15,7 +15,7 @@ class Entry:
 
     Args:
         etag: UUID of this revision, without quotes.
-        position: place in the change feed of the write that made this revision.
+        position: position of this revision in the change feed.
     """
 
     app: UUID
@@ -28,11 +28,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class Precondition:
-    """``If-Match`` and ``If-None-Match``, parsed; ``"*"`` stands for "any revision".
+    """Parsed ``If-Match`` and ``If-None-Match`` headers; ``"*"`` means any revision.
 
     Args:
-        match: the write happens only if the entry's etag is one of these; None: no such condition.
-        none_match: the write happens only if it is none of these; None: no such condition.
+        match: write only if the entry's etag is one of these; None: no such condition.
+        none_match: write only if the entry's etag is none of these; None: no such condition.
     """
 
     match: frozenset[str] | None = None
@@ -66,7 +66,7 @@ class Excerpt:
 
     Args:
         position: place in the change feed of the write that made this revision.
-        texts: one for each field that was asked for, in that order; empty where there is no text.
+        texts: one for each requested field, in that order; empty where there is no text.
     """
 
     object: UUID
@@ -77,7 +77,7 @@ class Excerpt:
 
 @dataclass(frozen=True)
 class NewEntry:
-    """An entry that has to exist from the first start. ``klass``: class of the object, if it is new."""
+    """An entry that must exist from the first start. ``klass``: class of the object, if it is new."""
 
     app: UUID
     object: UUID
@@ -87,7 +87,7 @@ class NewEntry:
 
 @dataclass(frozen=True)
 class DistinctAmong:
-    """Demands that an entry differs from those of all other objects of a class, which has at most so many."""
+    """Requires that an entry differs from those of all other objects of a class, and limits their number."""
 
     klass: UUID
     most: int
@@ -100,7 +100,7 @@ class EqualEntry(Conflict):
 
 
 class TooManyEntries(Conflict):
-    """The objects of the class have as many entries as they may."""
+    """The objects of the class already have as many entries as allowed."""
 
     code = "too_many_entries"
 
@@ -116,28 +116,28 @@ class ConfigStore(Protocol):
     """
 
     async def get(self, app: UUID, object_: UUID) -> Entry | None:
-        """The entry, or None."""
+        """Returns the entry, or None."""
 
     async def etag(self, app: UUID, object_: UUID) -> str | None:
-        """The revision of the entry, without the trouble of reading its body; None: there is no entry."""
+        """Returns the revision of the entry without reading its body; None: there is no entry."""
 
     async def get_each(self, places: Sequence[tuple[UUID, UUID]]) -> Sequence[Entry | None]:
-        """The entries at some places, (Application, object) each, as they were at one moment; in that order."""
+        """Returns the entries for (Application, object) pairs from one consistent reading, in that order."""
 
     async def bodies(self, app: UUID, *, after: UUID | None, limit: int) -> Sequence[tuple[UUID, str]]:
-        """Objects with an entry for an Application behind one of them, sorted, each with the body of its entry.
+        """Returns objects with an entry for an Application, sorted and after a given one, with their bodies.
 
-        The bodies are JSON text: to read many of them takes long, and is not for an event loop.
+        The bodies are JSON text. Parse them in a thread: many of them would block the event loop.
         """
 
     async def excerpts(self, app: UUID, fields: Sequence[str]) -> Sequence[Excerpt]:
-        """Some fields of every entry of an Application, by object; the rest of the bodies stays in the database."""
+        """Returns some fields of every entry of an Application, by object, without loading the whole bodies."""
 
     async def objects(self, app: UUID) -> Sequence[UUID]:
-        """The objects that have an entry for an Application, sorted."""
+        """Returns the objects that have an entry for an Application, sorted."""
 
     async def entries_of(self, app: UUID, klass: UUID) -> Sequence[Entry]:
-        """The entries of an Application for the objects that were made of a class, by position."""
+        """Returns the entries of an Application for objects that were created in a class, by position."""
 
     async def put(
         self,
@@ -151,36 +151,36 @@ class ConfigStore(Protocol):
     ) -> Entry:
         """Writes the whole entry. An equal body keeps the revision and writes nothing.
 
-        ``distinct`` holds however many write at once.
+        ``distinct`` holds even if several callers write at once.
 
         Raises:
             EqualEntry: the entry would equal that of another object.
-            TooManyEntries: the class has as many entries as it may.
+            TooManyEntries: the class already has as many entries as allowed.
         """
 
     async def delete(self, app: UUID, object_: UUID, *, actor: str, precondition: Precondition = ALWAYS) -> bool:
         """Deletes the entry; False if there was none."""
 
     async def create_object(self, klass: UUID, object_: UUID | None = None) -> tuple[UUID, bool]:
-        """Registers an object of a class. Returns its UUID and whether it is new.
+        """Registers an object in a class. Returns its UUID and whether it is new.
 
-        Raises ``Conflict`` (code ``wrong_class``) if the UUID is known with another class.
+        Raises ``Conflict`` (code ``wrong_class``) if the object belongs to another class.
         """
 
     async def class_of(self, object_: UUID) -> UUID | None:
-        """The class of an object, or None if the object is unknown."""
+        """Returns the class of an object, or None if the object is unknown."""
 
     async def members(self, klass: UUID) -> Sequence[UUID]:
-        """Direct members of a class (objects created under it and objects added), sorted."""
+        """Returns the direct members of a class (objects created in it or added to it), sorted."""
 
     async def add_member(self, klass: UUID, object_: UUID) -> None:
         """Makes an object a direct member of a class; ``NotFound`` code ``object_unknown``."""
 
     async def remove_member(self, klass: UUID, object_: UUID) -> None:
-        """Ends a membership that was added; nothing happens if there is none."""
+        """Removes an added membership; does nothing if there is none."""
 
     async def changes(self, *, after: int, limit: int = 1000) -> Sequence[Change]:
-        """The change feed behind a position, in order."""
+        """Returns the change feed after a position, in order."""
 
     async def install(self, entries: Sequence[NewEntry]) -> int:
-        """Writes each entry that is not there yet; returns how many were written. Keeps what users changed."""
+        """Writes each entry that does not exist yet, and returns how many. Keeps what users changed."""

@@ -1,4 +1,4 @@
-"""How an edge gets in: registration tokens, registration, acceptance, credentials."""
+"""Access for edges: registration tokens, registration, acceptance, credentials."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ from edgewright.domain.cluster import (
 from edgewright.ports.clusters import ClusterRow
 
 Sha256 = bytes
-"""32 bytes: how every token and credential secret is stored."""
+"""32 bytes: the form in which every token and credential secret is stored."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class RegistrationToken:
 
 @dataclass(frozen=True)
 class Registration:
-    """The answer to a registration. ``short_code``: what the script prints and `accept` shows."""
+    """The answer to a registration. ``short_code``: the code that the script prints and `accept` shows."""
 
     cluster: UUID
     generation: int
@@ -52,7 +52,7 @@ class Credential:
 
     Args:
         proven_at: its first authenticated use; None: never used.
-        rotation_asked_at: since when a successor of it is wanted; None: none is.
+        rotation_asked_at: when a successor was requested; None: none was.
     """
 
     id: UUID
@@ -68,7 +68,7 @@ class Credential:
 
 @dataclass(frozen=True)
 class Holder:
-    """A cluster, as far as it decides what its credentials are worth.
+    """The part of a cluster that decides what its credentials allow.
 
     Args:
         credentials: those that are not revoked, newest first.
@@ -82,14 +82,14 @@ class Holder:
 
 @dataclass(frozen=True)
 class EdgeOrders(Holder):
-    """The same, as far as it also decides what the agent of the cluster is told.
+    """A holder, with everything that decides what the centre tells the cluster's agent.
 
     Args:
-        order, desired_revision: what the workflow has published.
-        lease_seconds, check_in: of the cluster's settings.
+        order, desired_revision: as the workflow published them.
+        lease_seconds, check_in: from the cluster's settings.
         status_etag: revision of the *Edge cluster status* entry; None while there is none.
-        resealing: the re-sealing under way, or the last one that has found something unreadable.
-        purge: a deletion takes what seals from the edge.
+        resealing: the re-sealing under way, or the last one that found something unreadable.
+        purge: a deletion also removes the kind SealedSecret and the sealing keys.
         closed: the deletion has finished.
     """
 
@@ -111,13 +111,13 @@ class EdgeAccess(Protocol):
     async def issue_token(
         self, cluster: UUID, *, token_id: str, secret_sha256: Sha256, expires_in: timedelta, actor: str
     ) -> datetime:
-        """Issues a token of the present generation; earlier unspent ones die. Returns when it expires.
+        """Issues a token for the present generation; earlier unspent tokens become invalid. Returns when it expires.
 
         Raises ``NotFound`` (``cluster_unknown``), ``Conflict`` (``not_ready``, ``removed``, ``deleting``).
         """
 
     async def token(self, token_id: str) -> RegistrationToken | None:
-        """The token with its state as of now (EXPIRED when its time has passed unspent), or None."""
+        """Returns the token with its present state (EXPIRED if it was not spent in time), or None."""
 
     async def register(
         self,
@@ -131,7 +131,7 @@ class EdgeAccess(Protocol):
     ) -> Registration:
         """Binds the token to the UID in one conditional UPDATE and stores both credentials; repeatable.
 
-        The same UID may repeat, also with new secrets (the earlier unproven ones are replaced). Acceptance
+        The same UID may repeat the call, even with new secrets, which replace earlier unproven ones. Acceptance
         follows the policy of the cluster.
 
         Raises:
@@ -141,30 +141,30 @@ class EdgeAccess(Protocol):
         """
 
     async def answer(self, cluster: UUID, *, accepted: bool, actor: str) -> Acceptance:
-        """Accepts (pending credentials become active) or rejects (credentials revoked, the binding is freed).
+        """Accepts an edge (activates its credentials) or rejects it (revokes them and frees the token's binding).
 
-        ``Conflict`` code ``nothing_to_accept`` when nobody has registered; accepting twice is the same answer.
+        ``Conflict`` code ``nothing_to_accept`` if nobody has registered; accepting twice gives the same answer.
         """
 
     async def credentials(self, cluster: UUID) -> Sequence[Credential]:
-        """All credentials of a cluster that are not revoked, newest first."""
+        """Returns all credentials of a cluster that are not revoked, newest first."""
 
     async def with_credentials(self, cluster: UUID) -> tuple[ClusterRow, Sequence[Credential]] | None:
-        """A cluster and its ``credentials``, as they were at one moment; None for a UUID that was never a cluster.
+        """Reads a cluster and its ``credentials`` consistently; None for a UUID that was never a cluster.
 
-        Its ``edge_status`` and ``projection`` are left out: they may be large.
+        Leaves out its ``edge_status`` and ``projection``, which may be large.
         """
 
     async def holder(self, cluster: UUID) -> Holder | None:
-        """The same with little of the cluster, for who asks all the time; None also for one without credentials."""
+        """Reads less of the cluster, for frequent callers; None also for one without credentials."""
 
     async def orders(self, cluster: UUID) -> EdgeOrders | None:
-        """``holder``, and what each answer to the agent depends on."""
+        """Returns ``holder``, and everything that answers to the agent depend on."""
 
     async def record_use(self, credential: UUID) -> None:
-        """Proves a credential: spends its token, and revokes the older one of its role and generation.
+        """Proves a credential: spends its token, and revokes the previous one of its role and generation.
 
-        Costs nothing when it is proven already.
+        Does nothing if it is already proven.
         """
 
     async def add_rotated(self, cluster: UUID, role: Role, secret_sha256: Sha256, *, actor: str) -> CredentialState:
@@ -176,7 +176,7 @@ class EdgeAccess(Protocol):
     async def ask_rotation(
         self, cluster: UUID, roles: Collection[Role], *, actor: str, reason: str
     ) -> Sequence[Role]:
-        """Wants successors of the active credentials of these roles; returns the roles of which none was wanted yet.
+        """Requests successors of the active credentials of these roles; returns the roles that are newly requested.
 
         Args:
             reason: a sentence for the timeline.
@@ -189,13 +189,14 @@ class EdgeAccess(Protocol):
         """Revokes all credentials and unspent tokens at once; returns how many credentials."""
 
     async def suspend(self, fence: Fence) -> None:
-        """Active and pending credentials become suspended (central removal), unspent tokens die."""
+        """Suspends active and pending credentials (central removal), and invalidates unspent tokens."""
 
     async def resume(self, fence: Fence) -> None:
-        """Suspended credentials become active again (recreation)."""
+        """Reactivates suspended credentials (recreation)."""
 
     async def retire(self, fence: Fence, *, said_goodbye: bool) -> None:
-        """End of a deletion: revoked after a goodbye, else detach-only; unspent tokens die."""
+        """Ends a deletion: revokes credentials after a goodbye, or else limits them to detaching. Invalidates unspent
+        tokens."""
 
     async def expire_tokens(self) -> int:
-        """Marks tokens whose time has passed; returns how many. Bound tokens of a pending acceptance too."""
+        """Marks expired tokens, including bound tokens of a pending acceptance; returns how many."""

@@ -1,4 +1,4 @@
-"""What edges report: status, heartbeats, goodbyes; and the leases that follow from it."""
+"""Reports from edges (status, heartbeats, goodbyes), and the leases that follow from them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,15 +16,15 @@ from edgewright.ports.config_store import ALWAYS, Precondition
 
 @dataclass(frozen=True)
 class Heartbeat:
-    """One sign of life.
+    """One heartbeat.
 
     Args:
-        clock_offset: seconds by which the edge's clock is ahead of ours; None: unknown.
-        link: to the heartbeat before; None: the agent is of a version that does not say.
-        reach: where it reaches the centre; None: as above.
+        clock_offset: seconds by which the edge's clock is ahead of the centre's; None: unknown.
+        link: to the previous heartbeat; None: this version of the agent does not report it.
+        reach: where the edge reaches the centre; None: as above.
         is_where_wanted: whether that is where the centre wants edges to reach it.
-        is_usual: whether it has the URL that generated files name where nothing was proven.
-        asks_flux: whether its Flux fetches when the agent asks; None: the agent does not say.
+        is_usual: whether that is the URL that generated files use by default.
+        asks_flux: whether its Flux fetches when the agent asks; None: the agent does not report it.
     """
 
     cluster: UUID
@@ -40,7 +40,7 @@ class Heartbeat:
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """A cluster whose edge is not, or not surely, where the centre wants it. ``reach`` None: it does not say."""
+    """A cluster whose edge may reach the centre by another URL than wanted. ``reach`` None: it does not report it."""
 
     cluster: UUID
     name: str
@@ -63,19 +63,18 @@ class EdgeReports(Protocol):
         once: Once | None = None,
     ) -> bool:
         """Writes the *Edge cluster status* entry in one transaction with the certificate in use, the lease
-        (a report is a sign of life) and the audit events. False: nothing differed, nothing was written but
-        the lease.
+        (a report renews it) and the audit events. False: nothing differed, so only the lease was written.
 
         Args:
-            certificate: facts and PEM of a certificate that was accepted; None keeps the one in use.
-            certificate_problem: why the reported one was refused; the old one is kept, and the entry says that one.
+            certificate: facts and PEM of an accepted certificate; None keeps the one in use.
+            certificate_problem: why the reported one was refused; the previous one stays in use and in the entry.
             generation: of the reporting credential; None for an operator. ``Superseded`` if it is an old one.
-            precondition: what the present entry has to be. ``PreconditionFailed`` if it is another one.
-            proposes: the certificate is noted as proposed, and the one in use stays until somebody confirms it.
+            precondition: what the present entry must be. ``PreconditionFailed`` if it is another one.
+            proposes: records the certificate as proposed; the one in use stays until somebody confirms it.
 
         Raises:
-            TooMany: code ``edge_changes_too_often``: the edge has brought other certificates just before. What else
-                it reports is taken, however often; the timeline tells how much of it has no event.
+            TooMany: code ``edge_changes_too_often``: the edge has just changed its certificate. Its other reports are
+                accepted, however often; the timeline says how many of them have no event.
         """
 
     async def heartbeats(self, beats: Sequence[Heartbeat]) -> Sequence[UUID]:
@@ -83,31 +82,31 @@ class EdgeReports(Protocol):
         current by it, or whose observed revision changed (their workflows want a nudge)."""
 
     async def keep_listening(self) -> None:
-        """Says that a gateway listens now. A gap of more than 15 s starts a new listening period, and so does a
-        moment in the future, which a wrong clock has left."""
+        """Records that a gateway is listening. A gap of more than 15 s starts a new listening period, and so does a
+        stored time in the future, which comes from a wrong clock."""
 
     async def sweep_ended(self) -> None:
-        """Says that a round of the sweep has done its work now."""
+        """Records that a round of the sweep has just finished."""
 
     async def sweep_age(self) -> timedelta | None:
-        """For how long no round of the sweep has ended while a gateway was listening; None: none has listened."""
+        """Returns for how long no round of the sweep has ended while a gateway was listening; None: none listened."""
 
     async def mend_future(self) -> Sequence[str]:
-        """Takes moments for now that a wrong clock has stored and that lie in the future: leases get one full lease
-        of grace, what was published counts as unread, tokens live no longer than they were meant to, what rests is
-        due. Returns what was found, in words; an event keeps its moment."""
+        """Replaces stored times in the future, which come from a wrong clock, by the present time: leases get one
+        full lease of grace, publications count as unread, tokens live no longer than intended, and pauses end.
+        Returns what was found, in words. Events keep their times."""
 
     async def expire_leases(self) -> Sequence[UUID]:
-        """Turns leases to expired whose time has passed while a gateway was listening; returns their clusters."""
+        """Expires leases whose time has passed while a gateway was listening; returns their clusters."""
 
     async def inventory_empty(self, cluster: UUID, generation: int) -> None:
-        """The agent says that no workload is left."""
+        """Records the agent's report that no workload is left."""
 
     async def goodbye(self, cluster: UUID, generation: int, purge: Purge | None = None) -> None:
-        """The agent says that it has detached. ``purge``: what came of one; None: it does not say."""
+        """Records the agent's report that it has detached. ``purge``: the result of a purge; None: not reported."""
 
     async def elsewhere(self, door: Door) -> Sequence[Elsewhere]:
-        """Present clusters with an edge that has not said that it reaches the centre there; by name."""
+        """Returns present clusters whose edge has not reported that it reaches the centre there, by name."""
 
     async def now(self) -> datetime:
-        """The database's clock."""
+        """Returns the time by the database's clock."""

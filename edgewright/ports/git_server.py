@@ -1,4 +1,4 @@
-"""Where driving repositories live."""
+"""The storage of Git repositories."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,18 +12,18 @@ CommitId = str
 
 
 class HeadMoved(Waiting):
-    """The branch no longer points to the commit that the caller built upon; read again and retry."""
+    """The branch no longer points to the commit that the caller started from; read again and retry."""
 
     code = "head_moved"
 
 
 @dataclass(frozen=True)
 class CommitMessage:
-    """What a commit says of itself.
+    """The message and author of a commit.
 
     Args:
-        subject: one line, at most 72 characters are shown by most tools.
-        actor: who asked for it, such as ``token:ci``; becomes the author's name.
+        subject: one line; most tools show at most 72 characters.
+        actor: who requested it, such as ``token:ci``; becomes the author's name.
         trailers: ordered ``(key, value)`` pairs; the fence is among them.
         body: free text between subject and trailers; may be empty.
     """
@@ -50,16 +50,16 @@ class CommitSummary:
 
 @dataclass(frozen=True)
 class WriterFence:
-    """Lets a repository refuse an attempt at a commit that another one has overtaken.
+    """Lets a repository refuse an attempt at a commit that another attempt has overtaken.
 
-    An attempt may sleep anywhere between its last check and its commit, for as long as a disk stalls; nobody can
-    cancel a thread. Whatever moved the head meanwhile refuses it by ``expected_head``. An attempt that found nothing
-    to change moves no head: it writes its fence into the repository instead. So do a pause and a central removal,
-    which commit nothing (``GitServer.raise_fence``).
+    An attempt may hang between its last check and its commit for as long as a disk stalls, and nobody can cancel a
+    thread. If the head moved meanwhile, ``expected_head`` makes the repository refuse the attempt. An attempt that
+    finds nothing to change does not move the head: it writes its fence into the repository instead. So do a pause and
+    a central removal, which commit nothing (``GitServer.raise_fence``).
 
     Args:
-        change: generation and change of the row that the attempt serves, as ``3/17``; kept for whoever looks.
-        number: what ``fence_number`` returned before the attempt read anything that it decides by.
+        change: generation and change of the row that the attempt serves, as ``3/17``; kept for diagnosis.
+        number: what ``fence_number`` returned before the attempt read anything that it bases its decision on.
     """
 
     change: str
@@ -67,27 +67,27 @@ class WriterFence:
 
 
 class GitServer(Protocol):
-    """Bare repositories with one branch, ``main``; named by UUID on disk.
+    """Bare repositories with one branch, ``main``, named by UUID on disk.
 
-    All calls block on disk and processes: run them in a thread. Every call is safe to repeat. Any call but
-    ``create_repository`` raises ``edgewright.errors.NotFound`` (code ``repository_unknown``) for a repository
-    that does not exist, and any may raise ``edgewright.errors.Waiting`` (code ``git_unavailable``) when the
-    storage cannot be used; such messages carry no credentials.
+    All calls block on disk and processes: run them in a thread. Every call is safe to repeat. All calls except
+    ``create_repository`` raise ``edgewright.errors.NotFound`` (code ``repository_unknown``) for a repository
+    that does not exist. Any call may raise ``edgewright.errors.Waiting`` (code ``git_unavailable``) if the
+    storage is unavailable; its message contains no credentials.
     """
 
     def archivals(self, repository: UUID) -> int:
-        """How often ``archive`` was called, also while there was no repository; 0 for one that never was.
+        """Returns how often ``archive`` was called, even without a repository; 0 for one that never existed.
 
-        Read it before you make sure that the repository is still wanted.
+        Read this before you check that the repository is still wanted.
         """
 
     def create_repository(self, repository: UUID, *, archivals: int | None = None) -> None:
-        """Makes an empty repository whose branch is ``main``; does nothing if it is there and whole.
+        """Creates an empty repository with the branch ``main``; does nothing if it exists and is complete.
 
-        A creation that was killed half-way leaves nothing that a later call trips over.
+        A creation that was killed half-way does not affect a later call.
 
         Args:
-            archivals: what ``archivals`` returned; an attempt that ``archive`` has overtaken since is refused, as
+            archivals: what ``archivals`` returned. If ``archive`` was called since, the attempt is refused, because
                 nothing would ever take its repository out of service. None: nobody archives this one.
 
         Raises:
@@ -95,26 +95,26 @@ class GitServer(Protocol):
         """
 
     def exists(self, repository: UUID) -> bool:
-        """Whether the repository is there (archived ones are not)."""
+        """Whether the repository exists (archived ones do not)."""
 
     def head(self, repository: UUID) -> CommitId | None:
-        """The commit of ``main``, or None while it has none."""
+        """Returns the commit of ``main``, or None if it has none yet."""
 
     def fence_number(self, repository: UUID) -> int:
-        """How many fences attempts have written that found nothing to change; 0 in a new repository.
+        """Returns how many fences were written by attempts that found nothing to change; 0 in a new repository.
 
-        Read it, then the head, then everything else that decides what is committed.
+        Read this first, then the head, then everything else that decides what is committed.
         """
 
     def raise_fence(self, repository: UUID, change: str, *, once: bool = False) -> None:
-        """Refuses from now on every attempt that read an earlier number; durable when it returns.
+        """Makes the repository refuse every attempt that read an earlier number; durable when it returns.
 
-        For who commits nothing, and must be sure that nothing lands any more that was begun before.
+        For callers that commit nothing, but must be sure that no earlier attempt commits any more.
 
         Args:
             change: see ``WriterFence.change``.
-            once: does nothing if the newest fence is of this change already: whoever began after that has read the
-                row as it is now.
+            once: does nothing if the newest fence already has this change: attempts that began after it have read the
+                present row.
         """
 
     def commit(
@@ -129,26 +129,26 @@ class GitServer(Protocol):
         """Commits all changes at once, compare-and-set on ``main``; durable when it returns.
 
         Args:
-            changes: path -> new content, or None to delete; a path that is absent may be deleted. Folders
-                that become empty vanish. Content of other paths is untouched.
+            changes: path -> new content, or None to delete; deleting an absent path is allowed. Folders
+                that become empty disappear. Other paths are untouched.
             expected_head: what ``main`` must still point to; None for the first commit.
-            fence: of an attempt that others may overtake. If nothing would change, it is written: from then on every
-                attempt that read an earlier number is refused.
+            fence: fence of an attempt that others may overtake. If nothing would change, it is written, which makes
+                the repository refuse every attempt that read an earlier number.
 
         Returns:
             The new commit; ``expected_head`` itself if nothing would change (no empty commits).
 
         Raises:
             HeadMoved: ``main`` points elsewhere, or another fence was written; nothing was changed.
-            edgewright.errors.Invalid: a path that could leave the repository or is not portable
+            edgewright.errors.Invalid: a path could leave the repository, or is not portable
                 (code ``path_invalid``).
         """
 
     def read(self, repository: UUID, path: str, *, at: CommitId) -> bytes | None:
-        """The content of one file at a commit, or None if it is not there."""
+        """Returns the content of one file at a commit, or None if it does not exist."""
 
     def list(self, repository: UUID, prefix: str, *, at: CommitId) -> Sequence[str]:
-        """The paths of all files below the folder ``prefix`` (``""`` for all) at a commit, sorted."""
+        """Returns the paths of all files below the folder ``prefix`` (``""`` for all) at a commit, sorted."""
 
     def is_ancestor(self, repository: UUID, ancestor: CommitId, descendant: CommitId) -> bool:
         """Whether ``descendant`` is ``ancestor`` or descends from it; False if either is unknown."""
@@ -162,20 +162,20 @@ class GitServer(Protocol):
         only: Callable[[CommitSummary], bool] | None = None,
         until: Callable[[CommitSummary], bool] | None = None,
     ) -> Sequence[CommitSummary]:
-        """The newest commits of ``main``, newest first; empty while there are none.
+        """Returns the newest commits of ``main``, newest first; empty if there are none.
 
         Args:
-            limit: how many are looked at.
-            only: which of them are wanted; the messages of the others, which may be long, are not kept.
-            back_to: commits that were heads; what is older than all of them may be left out.
-            until: asked of each commit in turn; the first one that it is true of is the last one that is looked at.
+            limit: how many commits to look at.
+            only: which of them to return; the messages of the others, which may be long, are not kept.
+            back_to: former heads; commits that are older than all of them may be left out.
+            until: called for each commit in turn; the first one for which it is true is the last one looked at.
         """
 
     def archive(self, repository: UUID) -> None:
-        """Takes the repository out of service and keeps its bytes, and refuses what began to make it before.
+        """Takes the repository out of service, keeps its bytes, and refuses earlier attempts to create it.
 
-        Only the latter happens if it is not there.
+        If there is no repository, only refuses these attempts.
         """
 
     def upkeep(self, repository: UUID) -> None:
-        """Repacks when it is worth it and removes locks that a dead process left behind."""
+        """Repacks if it is worthwhile, and removes locks that a dead process left behind."""

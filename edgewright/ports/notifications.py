@@ -11,13 +11,13 @@ from edgewright.domain.notifications import Notification, NotificationType
 
 @dataclass(frozen=True)
 class LastDelivery:
-    """The newest try.
+    """The latest delivery.
 
     Args:
-        cluster: its name.
-        status: the HTTP status of the answer; None: there was none.
-        attempts: how often this notification was tried, this time included.
-        problem: why it was not taken, as a sentence; empty: it was taken.
+        cluster: name of the cluster.
+        status: HTTP status of the answer; None: there was none.
+        attempts: tries of this notification, including this one.
+        problem: why the delivery failed, as a sentence; empty: it succeeded.
     """
 
     at: datetime
@@ -30,11 +30,11 @@ class LastDelivery:
 
 @dataclass(frozen=True)
 class Backlog:
-    """What waits to be taken.
+    """The notifications that wait for delivery.
 
     Args:
-        since: when the oldest began to wait.
-        problem: why the oldest was not taken when it was tried last; empty: it was not tried yet.
+        since: when the oldest one began to wait.
+        problem: why the last try of the oldest one failed; empty: it was not tried yet.
     """
 
     count: int
@@ -47,8 +47,8 @@ class Webhook:
     """Where notifications go.
 
     Args:
-        secret_sha256: of the signing secret, which is stored nowhere.
-        stopped_at: when the receiver said that it wants no more; None: it has not.
+        secret_sha256: SHA-256 of the signing secret, which is stored nowhere.
+        stopped_at: when the receiver answered that it wants no more notifications; None: it has not.
     """
 
     id: UUID
@@ -64,17 +64,17 @@ class Webhooks(Protocol):
     """At most one per installation."""
 
     async def put(self, webhook: UUID, url: str, secret_sha256: bytes, *, actor: str) -> Webhook:
-        """Makes it, or puts it in the place of the one before: what waits for that goes to the new one.
+        """Sets the webhook. It replaces the previous one, and gets the notifications that wait for it.
 
-        One that was stopped goes on.
-        The first one is told of what happens from now on.
+        If the receiver had stopped the webhook, deliveries resume. The first webhook gets notifications of events
+        from now on.
         """
 
     async def get(self) -> Webhook | None:
-        """The webhook, or None."""
+        """Returns the webhook, or None."""
 
     async def remove(self, *, actor: str) -> bool:
-        """Ends it, and drops what waits; False if there is none."""
+        """Removes the webhook and drops waiting notifications; False if there is none."""
 
 
 @dataclass(frozen=True)
@@ -82,9 +82,9 @@ class Due:
     """A notification to be sent now.
 
     Args:
-        position: of its event.
-        event: ID of its event; the receiver recognises doubles by it.
-        attempts: how often it was tried before.
+        position: position of its event.
+        event: ID of its event, by which the receiver recognises duplicates.
+        attempts: earlier tries.
     """
 
     position: int
@@ -98,8 +98,8 @@ class Batch:
     """What to send now, and where.
 
     Args:
-        due: of each cluster the oldest that waits; empty: nothing is due now.
-        next_in: seconds until something is due, if nothing is now; None: nothing waits, or may be sent.
+        due: the oldest waiting notification of each cluster; empty: nothing is due now.
+        next_in: seconds until something is due, if nothing is due now; None: nothing waits, or nothing may be sent.
     """
 
     webhook: UUID
@@ -111,7 +111,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one try ended. ``status`` and ``problem``: see ``LastDelivery``; ``rest``: least seconds until the next."""
+    """The result of one try. ``status`` and ``problem``: see ``LastDelivery``; ``rest``: seconds to wait at least."""
 
     position: int
     status: int | None
@@ -121,12 +121,12 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Collected:
-    """What a look at the events came to.
+    """The result of looking for new events.
 
     Args:
-        new: notifications that were found.
-        given_up: those that were given up without another try.
-        waiting: all that wait now to be sent.
+        new: how many notifications were found.
+        given_up: how many were given up without another try.
+        waiting: how many wait for delivery now.
     """
 
     new: int = 0
@@ -135,23 +135,23 @@ class Collected:
 
 
 class Notifications(Protocol):
-    """Taken from the audit log by a cursor, kept until they are taken or given up."""
+    """Reads notifications from the audit log with a cursor, and keeps them until they are delivered or given up."""
 
     async def collect(self) -> Collected:
-        """Looks through the events that were written since the last time. Nothing without a webhook.
+        """Looks through the events since the last call. Does nothing without a webhook.
 
-        Of a receiver that takes nothing for three days, it gives up what waits for as long.
+        If the receiver has accepted nothing for three days, gives up notifications that have waited that long.
         """
 
     async def due(self, limit: int) -> Batch | None:
-        """What is to be sent now, those that were tried least first; None without a webhook.
+        """Returns what to send now, least tried first; None without a webhook.
 
-        Two notifications of one cluster are never in one batch: the later waits until the earlier is settled.
+        A batch never holds two notifications of one cluster: the later one waits until the earlier one is settled.
         """
 
     async def settle(self, webhook: UUID, outcomes: Sequence[Outcome]) -> int:
-        """Notes how tries ended, in order; returns how many notifications were given up, each with an event.
+        """Records the results of tries, in order; returns how many notifications were given up, each with an event.
 
-        A receiver that wants no more is sent nothing until the webhook is set anew.
-        Does nothing if the webhook is another one by now, or is gone: what it has not taken goes to its successor.
+        If the receiver wants no more, nothing is sent until the webhook is set again. Does nothing if the webhook was
+        replaced or removed meanwhile: its successor gets what was not delivered.
         """

@@ -33,7 +33,7 @@ class OperatorToken:
 
 @dataclass(frozen=True)
 class FirstAnswer:
-    """The remembered answer to an idempotency key. ``status`` 0: the first request is still under way."""
+    """The stored answer for an idempotency key. ``status`` 0: the first request is still under way."""
 
     request_digest: str
     status: int
@@ -46,35 +46,35 @@ class OperatorTokens(Protocol):
         """Stores a token; ``Conflict`` code ``token_name_taken`` if a living one has that name.
 
         Args:
-            edge: the cluster whose edge has opened this session: its timeline tells of it, as far as that takes
-                events of the edge. ``NotFound`` and ``Gone`` as for all that edges do.
+            edge: the cluster whose edge opened this session. The event goes to its timeline, within the limits for
+                events of an edge. Raises ``NotFound`` and ``Gone`` like everything that edges do.
         """
 
     async def find(self, token_id: str) -> OperatorToken | None:
-        """The token, or None if unknown, revoked or expired."""
+        """Returns the token, or None if it is unknown, revoked or expired."""
 
     async def list(self) -> Sequence[OperatorToken]:
-        """All living tokens, by name."""
+        """Returns all living tokens, by name."""
 
     async def revoke(self, token_id: str, *, actor: str) -> bool:
-        """Revokes; False if there was none. Acts at once on every gateway."""
+        """Revokes a token on every gateway at once; False if there was none."""
 
 
 class IdempotencyKeys(Protocol):
-    """The same key gets the first answer; kept for 24 hours. ``scope`` separates callers and routes."""
+    """Repeats the first answer for the same key for 24 hours. ``scope`` separates callers and routes."""
 
     async def claim(self, scope: str, key: str, request_digest: str) -> FirstAnswer | None:
-        """Claims a key. None: it is the caller's, who must ``settle`` or ``release`` it; else what is remembered.
+        """Claims a key. None: the caller has it, and must ``settle`` or ``release`` it; otherwise the stored answer.
 
         ``Invalid`` code ``idempotency_key_reused`` if it was claimed for another request. A claim that was not
         settled within a minute (its gateway died) can be claimed again.
         """
 
     async def settle(self, scope: str, key: str, status: int, body: Any, headers: dict[str, str]) -> None:
-        """Remembers the answer."""
+        """Stores the answer."""
 
     async def release(self, scope: str, key: str) -> None:
-        """Forgets a claim whose request failed without effect."""
+        """Drops a claim whose request failed without effect."""
 
     async def orphan(self) -> None:
-        """Lets every claim that was not settled be claimed again at once: nobody who made one is alive."""
+        """Frees every unsettled claim at once. Only call this when no gateway that made one is alive."""

@@ -1,4 +1,4 @@
-"""Re-sealings: which Secrets an edge is asked to seal anew, and what it has answered."""
+"""Re-sealings: which Secrets an edge is asked to re-seal, and what it answered."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from edgewright.ports.git_server import CommitId
 
 @dataclass(frozen=True)
 class ResealedValue:
-    """``old_sha256``: of the ciphertext (base64, as it stands in the file) that ``ciphertext`` is to replace."""
+    """A new ``ciphertext``, and the SHA-256 of the ciphertext that it replaces (base64, as in the file)."""
 
     old_sha256: str
     ciphertext: str
@@ -21,12 +21,12 @@ class ResealedValue:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the centre makes of the answer for one Secret.
+    """The centre's verdict on the answer for one Secret.
 
     Args:
-        values: key -> what is to be put in the place of what.
+        values: key -> the re-sealed value.
         unreadable: keys whose value no key of the edge opens any more.
-        waits_for: why the edge will be asked again, a sentence; empty: it has answered.
+        waits_for: why the edge will be asked again, as a sentence; empty: it has answered.
     """
 
     secret: SecretReference
@@ -36,24 +36,24 @@ class Verdict:
 
 
 def nothing_to_reseal(name: str) -> Conflict:
-    """The refusal of an answer that nobody has asked for."""
+    """Returns the refusal of an answer that was not requested."""
     return Conflict(f"The centre has not asked {name} to re-seal anything.", code="nothing_to_reseal")
 
 
 class Resealings(Protocol):
-    """At most one per cluster is under way. The hardware changes: it is over, whatever was gathered is dropped."""
+    """A cluster has at most one re-sealing under way. New hardware ends it, and drops the values gathered so far."""
 
     async def begin(
         self, cluster: UUID, generation: int, secrets: Collection[SecretReference], *, actor: str, reason: str
     ) -> Resealing | None:
-        """Asks for Secrets to be re-sealed; those that are not asked for yet join what is under
-        way. None: there are none, and nothing is under way. Nothing is due any more in any case.
+        """Requests the re-sealing of Secrets; new ones join the re-sealing under way. None: there are no Secrets, and
+        none is under way. In any case, the cluster is no longer due.
 
         Raises ``Conflict`` (``removed``, ``deleting``), ``NotFound``, and ``Superseded`` for another generation.
         """
 
     async def wanted(self, cluster: UUID, *, limit: int) -> Sequence[StoredPlace]:
-        """Secrets that the edge is to re-seal now; those never tried first."""
+        """Returns the Secrets that the edge is to re-seal now; those never tried come first."""
 
     async def take(
         self,
@@ -64,18 +64,18 @@ class Resealings(Protocol):
         *,
         secrets_commit: CommitId | None = None,
     ) -> Resealing:
-        """Records answers in one transaction: gathers values, notes what is unreadable (it must be entered again),
-        and stages what is gathered, as one request, when every Secret was tried or it is enough for a commit.
+        """Records answers in one transaction: gathers values, lists unreadable ones to be entered again, and stages
+        the gathered values as one request once every Secret was tried, or there are enough for a commit.
 
         Args:
-            fingerprint: of the certificate that the values are sealed with.
-            secrets_commit: of the cluster's row before the answers were judged. If another one is recorded by now,
-                Secrets with unreadable values are asked for again: somebody may have entered these.
+            fingerprint: fingerprint of the certificate that sealed the values.
+            secrets_commit: from the cluster's row before the answers were judged. If another one is recorded by now,
+                Secrets with unreadable values are asked for again: somebody may have entered them.
 
         Raises ``Conflict`` (``nothing_to_reseal``: no re-sealing is under way; ``certificate_differs``: another
         certificate is in use by now; ``removed``, ``deleting``), and ``Superseded`` for another generation.
         """
 
     async def due(self) -> Sequence[UUID]:
-        """Clusters with a superseded key of over 90 days whose values nobody has asked to re-seal since, all of them
-        in any order."""
+        """Returns all clusters that replaced a key of over 90 days, and whose values nobody has asked to re-seal
+        since, in any order."""

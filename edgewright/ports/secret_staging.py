@@ -19,19 +19,19 @@ class StagedState(StrEnum):
 
 
 REFUSED_BY_A_WISH = frozenset({"deleting", "new_hardware", "removed"})
-"""Refusal codes of wishes, which raise the ``change`` of the cluster's row in the same transaction."""
+"""Refusal codes of wishes, which increment the ``change`` of the cluster's row in the same transaction."""
 
 
 @dataclass(frozen=True)
 class StagedChange:
-    """One change of one key, or of a Secret besides its values. ``ciphertext`` None: the key is deleted.
+    """A change to one key, or to a Secret without its values. ``ciphertext`` None: the key is deleted.
 
     Args:
-        request: the request that it belongs to; several changes of one request are committed together.
-        creates_namespace: the edge is to get the namespace, too.
-        replaces: SHA-256, hexadecimal, of the ciphertext that this one is to replace: a re-sealed value, which gives
-            way to every other change of its key. None: it replaces whatever is there.
-        template: what else changes of its Secret; of the changes of one Secret in a request, the first one has it.
+        request: the request that it belongs to; all changes of one request are committed together.
+        creates_namespace: also create the namespace on the edge.
+        replaces: SHA-256, hexadecimal, of the ciphertext that a re-sealed value replaces; such a change gives way to
+            every other change of its key. None: it replaces any value.
+        template: other changes to its Secret; only set in the first change of a Secret in a request.
     """
 
     request: UUID
@@ -61,8 +61,8 @@ class PendingChanges:
     """The oldest changes that wait for a commit.
 
     Args:
-        changes: oldest first; whole requests only, and more than the limit only if they are of one request.
-        more: whether others may wait.
+        changes: oldest first; whole requests only, and more than the limit only if they belong to one request.
+        more: whether more may be waiting.
     """
 
     changes: Sequence[StagedChange]
@@ -71,35 +71,35 @@ class PendingChanges:
 
 class SecretStaging(Protocol):
     async def stage(self, changes: Sequence[StagedChange]) -> Sequence[StagedChange]:
-        """Writes the changes of one request; if the request is there already, returns what is there, also where the
-        cluster takes no more secrets.
+        """Writes the changes of one request. For a known request, returns the stored changes, even if the cluster
+        accepts no more secrets.
 
-        Raises ``Conflict`` (``removed``, ``deleting``) and ``Superseded`` when the row does not take secrets of
-        that generation.
+        Raises ``Conflict`` (``removed``, ``deleting``) and ``Superseded`` if the row does not accept secrets of that
+        generation.
         """
 
     async def request(self, request: UUID) -> Sequence[StagedChange]:
-        """All changes of one request, in order; empty if unknown."""
+        """Returns all changes of one request, in order; empty if it is unknown."""
 
     async def pending(self, cluster: UUID, *, limit: int = 500) -> PendingChanges:
-        """Staged changes of the present generation that no commit holds."""
+        """Returns staged changes of the present generation that are in no commit yet."""
 
     async def committed(self, requests: Sequence[UUID], commit: str, *, unless_refused: bool = False) -> None:
         """Records the commit on all staged rows of the requests, drops their ciphertext, and writes the audit
         events of the changes in the same transaction (deterministic IDs). The cluster has news from then on.
 
         Args:
-            unless_refused: leaves alone what was refused; otherwise the commit counts.
+            unless_refused: skips refused changes; otherwise the commit overrides the refusal.
         """
 
     async def give_way(self, changes: Sequence[StagedChange]) -> None:
-        """Ends re-sealed values, one by one, for which something else than what they replace is there by now."""
+        """Drops re-sealed values, one by one, if the value that they replace was changed meanwhile."""
 
     async def refuse(self, request: UUID, code: str, reason: str) -> None:
-        """Ends a request that can never be committed."""
+        """Refuses a request that can never be committed."""
 
 
 class EndedRequests(Protocol):
     async def forget(self) -> int:
-        """Removes requests of which nothing is staged any more, once they are as old as idempotency keys get; returns
-        how many changes that were, a bounded number. The same request is a new one from then on."""
+        """Removes requests without staged changes once they are as old as idempotency keys can get. Returns how many
+        changes it removed, a bounded number. The same request counts as a new one from then on."""

@@ -1,4 +1,4 @@
-"""What an installation keeps, behind one port each."""
+"""The ports to everything that an installation stores."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ from edgewright.ports.webhook_delivery import SigningSecrets
 
 @dataclass(frozen=True, kw_only=True)
 class StoredPorts:
-    """The ports to database, repositories and webhook key, by the names that they have everywhere.
+    """The ports to database, repositories and webhook key, by their usual names.
 
     Args:
         git: blocks on disk; coroutines call it in a thread.

@@ -9,7 +9,7 @@ from edgewright.domain.notifications import Notification
 
 @final
 class SigningSecret:
-    """The key of one webhook. A plain class on purpose: what would store or show it fails, or shows nothing."""
+    """The key of one webhook. A plain class on purpose: attempts to store or print it fail, or show nothing."""
 
     __slots__ = ("_octets",)
 
@@ -17,7 +17,7 @@ class SigningSecret:
         self._octets = bytes(octets)
 
     def reveal(self) -> bytes:
-        """The bytes themselves; call it where they sign, or where they are shown this once."""
+        """Returns the bytes. Only call this to sign, or to show the secret once."""
         return self._octets
 
     def __repr__(self) -> str:
@@ -32,7 +32,7 @@ class SigningSecret:
 
 class SigningSecrets(Protocol):
     def secret_of(self, webhook: UUID) -> SigningSecret:
-        """The signing secret of a webhook: always the same, and stored nowhere.
+        """Derives the signing secret of a webhook: always the same, and stored nowhere.
 
         Raises:
             edgewright.errors.Stalled: code ``webhook_key_missing``.
@@ -41,12 +41,12 @@ class SigningSecrets(Protocol):
 
 @dataclass(frozen=True)
 class WebhookAnswer:
-    """What came of sending one notification.
+    """The result of sending one notification.
 
     Args:
-        status: the HTTP status; None: there was no answer.
-        problem: why it was not taken, as a sentence without the URL; empty: it was taken.
-        rest: seconds for which the receiver asked not to be tried again.
+        status: HTTP status; None: there was no answer.
+        problem: why the delivery failed, as a sentence without the URL; empty: it succeeded.
+        rest: seconds that the receiver asked to wait before the next try.
     """
 
     status: int | None
@@ -56,4 +56,4 @@ class WebhookAnswer:
 
 class WebhookSender(Protocol):
     async def send(self, url: str, secret: SigningSecret, event: UUID, body: Notification) -> WebhookAnswer:
-        """Signs and sends one notification, once, within a bounded time; raises nothing."""
+        """Signs and sends one notification once, within a bounded time; never raises."""

@@ -248,12 +248,14 @@ async def test_a_deletion_says_what_it_waits_for(centre: GatewayCentre, admin: h
         assert told[cluster]["edge"] == edge.strip()
         assert event["message"] == f"The deletion of {shown['name']} was requested; {told[cluster]['message']}.{edge}"
     assert (told[alone]["message"], told[alone]["deadline"]) == (
-        "no edge is attached: this happens at once",
+        "no edge is attached, so it does not wait",
         None,
     )
     assert told[attached]["message"].startswith("it waits for the edge until 20")
     assert told[attached]["deadline"]
-    assert told[revoked]["message"] == "the edge has no credential to answer with: nothing waits for it"
+    assert told[revoked]["message"] == (
+        "the edge has no credential to answer with, so the deletion does not wait for it"
+    )
     forced = await admin.delete(f"/v1/cluster/{attached}", params={"force": "true"})
     assert forced.json()["deletion"]["message"] == "it does not wait for the edge"
     assert forced.json()["deletion"]["deadline"] is None

@@ -114,7 +114,8 @@ async def test_a_purge_is_ordered_and_what_came_of_it_is_heard(
         refused = await admin.delete(path, params={"purge": "true", **wrong})
         assert (refused.status_code, refused.json()["code"]) == (422, "purge_impossible")
     asked = (await admin.delete(path, params={"purge": "true"})).json()["deletion"]
-    assert (asked["purge"], asked["edge"]) == (True, "The kind SealedSecret and the sealing keys go as well.")
+    assert asked["purge"] is True
+    assert asked["edge"] == "The kind SealedSecret and the sealing keys are removed as well."
     await centre.project(edge.cluster, phase=Phase.DETACHING, order=Order.DETACH)
     assert (await beat(centre, edge))["detach_order"]["purge"] is True
     agent = centre.client(edge.as_agent)
@@ -123,7 +124,7 @@ async def test_a_purge_is_ordered_and_what_came_of_it_is_heard(
     said = {"purged": False, "purge_problem": "There are\nSealedSecrets left: shop/a.", "from": "the future"}
     assert (await agent.post("/v1/agent/detached", json=said)).status_code == 204
     shown = (await admin.get(path)).json()["deletion"]
-    assert "stay on the edge. There are SealedSecrets left: shop/a. The uninstall script" in shown["edge"]
+    assert "stay on the edge. There are SealedSecrets left: shop/a. To remove them, run the uninstall" in shown["edge"]
     kinds = [one["kind"] for one in (await admin.get(f"{path}/timeline")).json()["items"]]
     assert kinds[-2:] == ["edge.not_purged", "edge.goodbye"]
 

@@ -153,7 +153,7 @@ async def test_the_timeline_is_in_the_order_in_which_things_happened(
     whole = (await admin.get(path)).json()["items"]
     assert [event["at"] for event in whole] == sorted(event["at"] for event in whole)
     told = [event["message"] for event in whole if event["kind"] in {"step.done", "cluster.deleted"}]
-    assert told == ["Step 1.", "Step 2.", "The cluster ending is deleted; its name is free."]
+    assert told == ["Step 1.", "Step 2.", "The cluster ending was deleted. Its name is free."]
     paged, after = list[dict[str, Any]](), 0
     while after is not None:
         page = (await admin.get(path, params={"after": after, "limit": 2})).json()

@@ -163,4 +163,4 @@ async def test_two_agents_with_one_identity_are_in_the_timeline(
     assert (await kinds(admin, edge)).count("edge.forked") == 1
     wanted = await centre.steps.read_wanted(edge.cluster)
     assert wanted is not None and wanted.identity_problem is not None
-    assert "a copy of its disk or virtual machine runs" in wanted.identity_problem
+    assert "a copy of its disk or virtual machine is running" in wanted.identity_problem

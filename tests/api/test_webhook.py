@@ -80,7 +80,7 @@ async def test_the_newest_delivery_and_what_waits_are_told_in_words(
         500,
         1,
     )
-    assert last["message"] == f"cluster.joined of paint-shop was not taken at the first try. {problem}"
+    assert last["message"] == f"cluster.joined of paint-shop was not delivered on the first try. {problem}"
     assert (waiting["count"], waiting["message"]) == (1, f"1 notification waits. {problem}")
 
 

@@ -243,7 +243,7 @@ async def test_the_web_ui_says_for_what_it_waits(
             nonlocal said
             handle = idle_centre.client.get_workflow_handle(names.NOTIFICATIONS_ID)
             said = (await handle.query("__temporal_workflow_metadata")).current_details
-            rest = re.fullmatch(r"The receiver answered 503\. Tried again in (\d+) s\.", said)
+            rest = re.fullmatch(r"The receiver answered 503\. Next try in (\d+) s\.", said)
             return rest is not None and int(rest[1]) > 10  # the notification's, not the workflow's own
 
         await eventually(rests, shows=lambda: said)

@@ -83,7 +83,7 @@ def undelete(cluster: ClusterName, as_json: AsJson = False) -> None:
     if as_json:
         show_json(document)
     else:
-        result(f"The deletion of {document['name']} was taken back.")
+        result(f"The deletion of {document['name']} was cancelled.")
 
 
 def _pruned(

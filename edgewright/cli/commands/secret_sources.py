@@ -246,7 +246,7 @@ def _bounded(value: bytes) -> bytes:
     if len(value) > LARGEST_BYTES:
         raise CliError(
             f"All keys of one Secret together may have {LARGEST_BYTES} bytes; this has more.",
-            "Kubernetes takes no more. Keep what is large elsewhere, and seal what opens it.",
+            "Kubernetes allows no more. Store large data elsewhere, and only seal the key to it.",
             ExitCode.USAGE,
             code="secret_too_large",
         )

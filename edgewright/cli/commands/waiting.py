@@ -140,7 +140,7 @@ def wait_until_gone(gateway: GatewayClient, cluster: NamedCluster, *, known: Doc
                 return None
             raise
         if document["desired"] != Desired.DELETED:
-            raise CliError(f"The deletion of {cluster.text} was taken back.", exit_code=ExitCode.REFUSED)
+            raise CliError(f"The deletion of {cluster.text} was cancelled.", exit_code=ExitCode.REFUSED)
         return state_of(document)
 
     hint = f"`{typed(f'cluster timeline {cluster.text}')}` says how far it is."

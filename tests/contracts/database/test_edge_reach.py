@@ -34,7 +34,7 @@ async def test_a_fork_is_told_once_stays_and_ends(timed: Store) -> None:
     assert news == [each == FORK_BREAKS - 1 for each in range(FORK_BREAKS + 3)]
     assert (await timed.kinds(cluster)).count("edge.forked") == 1
     problem = await wanted_problem(timed, cluster)
-    assert problem is not None and "a copy of its disk or virtual machine runs" in problem
+    assert problem is not None and "a copy of its disk or virtual machine is running" in problem
     last = f"n{FORK_BREAKS + 2}"
     assert not await beat(timed, cluster, link=Link("m1", last))
     timed.clock.advance(minutes=10, seconds=1)

@@ -121,7 +121,7 @@ async def test_what_waits_behind_one_that_is_given_up_was_refused_with_it(timed:
     timed.clock.advance(days=2)
     assert await refuse(timed, poison) == 1
     told = [each for each in await timed.audit.timeline(poison) if each.kind == "notification.given_up"]
-    assert [each.message.split(" was given up ")[1] for each in told] == [
+    assert [each.message.split(" gave up on the notification ")[1].split(" ", 1)[1] for each in told] == [
         f"after 2 tries in three days. {FAILED}",
         f"after 1 try in three days. {FAILED}",
         f"after 2 tries in three days. {FAILED}",

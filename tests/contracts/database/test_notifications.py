@@ -158,7 +158,7 @@ async def test_blocked_is_told_once_and_again_for_another_reason(timed: Store) -
     while due := (now := await batch(timed)).due:
         messages += [each.body.data.message for each in due]
         await settle(timed, now, "")
-    assert messages == ["A person has to act. The name is taken.", "A person has to act. The address is taken."]
+    assert messages == ["Action required. The name is taken.", "Action required. The address is taken."]
 
 
 async def test_a_long_sentence_is_cut_off(timed: Store) -> None:

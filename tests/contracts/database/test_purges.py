@@ -10,7 +10,7 @@ from edgewright.domain.cluster import StepName, Workloads
 from edgewright.domain.ended import Purge
 from edgewright.errors import Gone
 
-TAKEN = "The kind SealedSecret and the sealing keys were taken from the edge."
+TAKEN = "The kind SealedSecret and the sealing keys were removed from the edge."
 
 
 async def told(store: Store, cluster: UUID, kind: str) -> list[str]:
@@ -69,7 +69,8 @@ async def test_why_nothing_was_taken_is_told_and_what_can_be_done(store: Store) 
     cluster = await store.joined()
     await store.wishes.request_deletion(cluster, actor=ACTOR, purge=True)
     await store.edge_reports.goodbye(cluster, 1, Purge(done=False, problem="There are SealedSecrets left: shop/a."))
-    said = "stay on the edge. There are SealedSecrets left: shop/a. The uninstall script takes them, with --purge."
+    advice = "To remove them, run the uninstall script with --purge."
+    said = f"stay on the edge. There are SealedSecrets left: shop/a. {advice}"
     assert (await told(store, cluster, "edge.not_purged"))[0].endswith(said)
     assert (await end(store, cluster)).endswith(said)
 
@@ -79,7 +80,7 @@ async def test_an_edge_too_old_to_purge_says_nothing_and_the_centre_says_that(st
     await store.wishes.request_deletion(cluster, actor=ACTOR, purge=True)
     await store.edge_reports.goodbye(cluster, 1)
     [message] = await told(store, cluster, "edge.not_purged")
-    assert "stay on the edge: it has not said that it took them" in message
+    assert "stay on the edge: it has not confirmed their removal" in message
     assert message in await end(store, cluster)
 
 
@@ -88,7 +89,7 @@ async def test_a_deletion_that_ends_without_goodbye_has_purged_nothing(store: St
     await store.wishes.request_deletion(cluster, actor=ACTOR, purge=True)
     hastened = await store.wishes.request_deletion(cluster, actor=ACTOR, force=True)
     assert hastened.force and hastened.purge.asked
-    assert "it has not said that it took them" in await end(store, cluster)
+    assert "it has not confirmed their removal" in await end(store, cluster)
     assert len(await told(store, cluster, "edge.not_purged")) == 1
 
 

@@ -62,7 +62,7 @@ async def test_an_edge_that_starts_piece_by_piece_is_a_few_lines(timed: Store) -
     told = (await lines(timed, cluster))[before:]
     assert [line.message.partition(": ")[2] for line in told] == [
         "Flux cannot fetch self-link: connection refused.",
-        "source self-link fails no more.",
+        "source self-link no longer fails.",
         "Flux says of self-link: dependency is not ready.",
     ]
 
@@ -75,7 +75,7 @@ async def test_another_part_that_differs_is_told_at_once(timed: Store) -> None:
     timed.clock.advance(seconds=15)
     await report(timed, cluster, status("n1", flux="no route", ready=False))
     told = [line.message.partition(": ")[2] for line in await lines(timed, cluster)][1:]
-    assert told == ["Flux cannot fetch self-link: no route.", "hosts have become ready or unready."]
+    assert told == ["Flux cannot fetch self-link: no route.", "hosts have become ready or not ready."]
 
 
 async def test_what_lasts_is_named_whenever_it_changes(timed: Store) -> None:
@@ -110,7 +110,7 @@ async def test_after_a_while_the_same_is_told_again(timed: Store) -> None:
     told = await lines(timed, cluster)
     assert [line.message.partition(": ")[2] for line in told[1:]] == [
         "Flux cannot fetch self-link: no route.",
-        "source self-link fails no more.",
+        "source self-link no longer fails.",
     ]
     timed.clock.advance(seconds=1)
     await report(timed, cluster, status("n1", flux="no route"))
@@ -220,7 +220,7 @@ async def test_a_secret_that_the_edge_refuses_is_told_once_and_so_is_its_end(tim
         await report(timed, cluster, body)
     assert await secret_lines(timed, cluster) == [
         ("secret.edge_refused", "The edge of press-shop does not open default/db (It is taken.)."),
-        ("secret.edge_healed", "The edge of press-shop refuses default/db no more."),
+        ("secret.edge_healed", "The edge of press-shop no longer refuses default/db."),
     ]
     assert len(await lines(timed, cluster)) == quiet, "secrets have lines of their own"
 

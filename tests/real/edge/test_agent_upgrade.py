@@ -127,7 +127,7 @@ def test_a_pod_that_the_centre_has_answered_takes_over_and_tells_what_runs_there
     assert old not in pods(grounds)
     eventually(lambda: attached.program("agent-image") == NEXT)
     await_beats(attached)
-    assert any(f"its agent runs from {NEXT}" in each["message"] for each in attached.events())
+    assert any(f"its agent runs the image {NEXT}" in each["message"] for each in attached.events())
     assert attached.program("agent-image") == NEXT
     assert_never_silent_nor_forked(attached)
 

@@ -53,7 +53,7 @@ def test_nothing_is_taken_from_a_controller_that_is_somebody_elses(grounds: Grou
     runs_with_a_secret(attached)
     kubectl("create", "deployment", "theirs", "--replicas=0", "--image=mirror.example/sealed-secrets-controller:1")
     attached.delete(purge="true")
-    assert "go as well" in attached.api("GET").json()["deletion"]["edge"]
+    assert "are removed as well" in attached.api("GET").json()["deletion"]["edge"]
     eventually(attached.is_gone, seconds=2 * LETTING_GO)
     because = "stay on the edge. A controller of sealed-secrets still runs here: default/theirs."
     [said] = told(attached, "edge.not_purged")
@@ -77,7 +77,8 @@ def test_kind_and_keys_go_with_rights_that_exist_only_then(grounds: Grounds, bef
     eventually(attached.is_gone, seconds=2 * LETTING_GO)
     assert not has_sealing(grounds) and not rights(grounds)
     [said] = told(attached, "edge.purged")
-    assert "were taken from the edge" in said and "were taken from the edge" in attached.api("GET").json()["detail"]
+    assert "were removed from the edge" in said
+    assert "were removed from the edge" in attached.api("GET").json()["detail"]
     kinds = attached.kinds()
     assert kinds.index("edge.inventory_empty") < kinds.index("edge.purged") < kinds.index("cluster.deleted")
     states = [line["state"] for line in told_by(grounds, DETACHER) if line["event"] == "detach"]

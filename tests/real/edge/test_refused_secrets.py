@@ -82,7 +82,7 @@ def test_a_secret_that_the_controller_refuses_is_told_in_its_words_until_it_is_o
     assert decrypted(edge, "taken") == "ours"
     assert on_edge(edge) == {"free": ("opened", None), "taken": ("opened", None)}
     eventually(lambda: edge.condition("Healthy") != ("False", "SecretRefused"))
-    assert told(edge)[1:] == [("secret.edge_healed", "The edge of press-shop refuses default/taken no more.")]
+    assert told(edge)[1:] == [("secret.edge_healed", "The edge of press-shop no longer refuses default/taken.")]
     shown = [well, refused, listed, healed]
     assert not [each for each in shown if "ours" in each.stdout + each.stderr], "a value is never shown"
     assert "ours" not in str(edge.agent.log())

@@ -220,7 +220,7 @@ def test_deletion_that_is_waited_for_in_vain_goes_on(edgewright: CommandLine, ce
 def test_deletion_is_taken_back(edgewright: CommandLine, centre: ServedCentre) -> None:
     made = centre.create("press-shop")
     edgewright.ok("cluster", "delete", "press-shop", "--yes")
-    assert edgewright.ok("cluster", "undelete", "press-shop").out == "The deletion of press-shop was taken back.\n"
+    assert edgewright.ok("cluster", "undelete", "press-shop").out == "The deletion of press-shop was cancelled.\n"
     assert centre.row(made).desired is Desired.PRESENT
     assert edgewright("cluster", "undelete", "press-shop").code == 4
 

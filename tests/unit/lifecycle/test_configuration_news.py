@@ -48,7 +48,7 @@ def test_many_fields_are_counted_and_long_ones_cut() -> None:
 
 def test_what_does_not_differ_is_not_told() -> None:
     assert changed_fields(BEFORE, dict(BEFORE)) == []
-    assert sentence_of("It", []) == "It was written; nothing differs."
+    assert sentence_of("It", []) == "It was written without changes."
 
 
 class CountedObject(dict[str, Any]):

@@ -154,8 +154,9 @@ def test_the_timeline_says_what_became_of_the_deletion_and_what_stays() -> None:
     decision = DeletionDecision(DeletionVerb.HASTENED, False, NOW, Workloads.REMOVE, purge=False)
     attached = sentence_of_deletion(NAME, decision, can_answer=True, acceptance=Acceptance.ACCEPTED, purge=Purge())
     assert attached == (
-        "The deletion of press-shop was hastened; it waits for the edge until 2026-03-01T12:00:00Z at most. "
+        "The deletion of press-shop was brought forward; it waits for the edge until 2026-03-01T12:00:00Z at the "
+        "latest. "
         "The kind SealedSecret and the sealing keys stay on the edge."
     )
     alone = sentence_of_deletion(NAME, decision, can_answer=False, acceptance=Acceptance.NONE, purge=Purge())
-    assert alone == "The deletion of press-shop was hastened; no edge is attached: this happens at once."
+    assert alone == "The deletion of press-shop was brought forward; no edge is attached, so it does not wait."

@@ -41,19 +41,19 @@ def hosts(*names: str) -> dict[str, Any]:
         (
             {"versions": {"agent": "1", "agent-image": "r.example/edgewright:1"}},
             {"versions": {"agent": "2", "agent-image": "r.example/edgewright:2", "flux": "v2.7.3"}},
-            ("programs agent 2, flux v2.7.3 are new", "its agent runs from r.example/edgewright:2"),
+            ("programs agent 2, flux v2.7.3 are new", "its agent runs the image r.example/edgewright:2"),
         ),
         ({"versions": {"agent-image": "a"}}, {"versions": {}}, ()),
         ({}, {"anchor": "uid", "flux_is_ours": True}, ()),
         ({}, {"observed_revision": "main@sha1:a"}, ("main@sha1:a is applied",)),
-        ({}, {"missing": ["Secret a", "Secret b"]}, ("Secret a, Secret b are missing there",)),
-        ({"missing": ["Secret a"]}, {}, ("Secret a is there again",)),
+        ({}, {"missing": ["Secret a", "Secret b"]}, ("Secret a, Secret b are missing",)),
+        ({"missing": ["Secret a"]}, {}, ("Secret a is back",)),
         ({}, {"unknown": [RIGHT]}, ("its agent lacks a right: list on nodes",)),
         ({"unknown": [RIGHT]}, {}, ("its agent has a right again: list on nodes",)),
-        ({}, {"silent": ["source-controller"]}, ("no answer from Flux's source-controller",)),
-        ({"silent": ["source-controller"]}, {}, ("an answer from Flux's source-controller again",)),
+        ({}, {"silent": ["source-controller"]}, ("Flux does not answer: source-controller",)),
+        ({"silent": ["source-controller"]}, {}, ("Flux answers again: source-controller",)),
         ({}, {"unopened": [LOST]}, ("no key of the edge opens default/db/password",)),
-        ({"unopened": [LOST]}, {"unopened": []}, ("nothing keeps default/db/password closed any more",)),
+        ({"unopened": [LOST]}, {"unopened": []}, ("the edge no longer lacks a key for default/db/password",)),
     ],
 )
 def test_what_lasts_is_a_fact(before: dict[str, Any] | None, now: dict[str, Any], facts: tuple[str, ...]) -> None:
@@ -91,8 +91,8 @@ def test_a_sentence_names_all_of_it() -> None:
     before = {"hosts": [ONE], **flux("self-link", "by-hand")}
     now = {"hosts": [{**ONE, "ready": False}, {"hostname": "n2"}], **flux("by-hand")}
     assert status_news(before, now).sentence("press-shop") == (
-        "The edge status of press-shop: host n2 is new; hosts have become ready or unready; Flux has self-link no "
-        "more."
+        "The edge status of press-shop: host n2 is new; hosts have become ready or not ready; Flux no longer "
+        "has self-link."
     )
 
 
@@ -106,7 +106,7 @@ def test_what_flux_says_is_said() -> None:
     )
     assert (
         status_news(failing, flux("self-link")).sentence("x")
-        == "The edge status of x: source self-link fails no more."
+        == "The edge status of x: source self-link no longer fails."
     )
     assert status_news(failing, failing) == StatusNews()
 
@@ -115,7 +115,7 @@ def test_each_object_that_fails_is_a_matter_of_its_own_and_their_number_is_bound
     many = [f"k-{number:03}" for number in range(200)]
     begun = status_news(flux(), flux(*many, status="False", message="m" * 2000))
     assert begun.matters == ("fails:source/k-000", "fails:source/k-001", "fails:source/k-002", FLUX)
-    assert "in all 200 objects of Flux fail since" in begun.sentence("x") and len(begun.sentence("x")) < 1200
+    assert "Flux objects that now fail: 200" in begun.sentence("x") and len(begun.sentence("x")) < 1200
     ended = status_news(flux("a", "b,c", status="False"), flux("a", "b,c"))
     assert ended.matters == ("mended:source/a", "mended:source/b c")
 

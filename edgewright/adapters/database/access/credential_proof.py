@@ -67,7 +67,7 @@ class CredentialProof:
                 actor=used.role,
                 kind=EventKind.CREDENTIAL_ROTATED if replaced else EventKind.CREDENTIAL_PROVEN,
                 message=f"The {used.role} credential of {row.name} was used for the first time"
-                + ("; the one before is revoked." if replaced else "."),
+                + ("; the previous one is revoked." if replaced else "."),
                 role=used.role,
                 generation=used.generation,
                 revoked=replaced,
@@ -101,7 +101,8 @@ class CredentialProof:
                 cluster=cluster,
                 actor=actor,
                 kind=EventKind.CREDENTIAL_REGISTERED,
-                message=f"{row.name} has made a new {role} credential; the present one is valid until its first use.",
+                message=f"The edge of {row.name} handed in a new {role} credential. "
+                "The current one stays valid until the new one is used.",
                 role=role,
                 generation=row.generation,
             )
@@ -131,7 +132,7 @@ class CredentialProof:
                     cluster=cluster,
                     actor=actor,
                     kind=EventKind.CREDENTIAL_ROTATION_ASKED,
-                    message=f"The edge of {row.name} is asked for new credentials ({', '.join(asked)}). {reason}",
+                    message=f"The edge of {row.name} was asked for new credentials ({', '.join(asked)}). {reason}",
                     roles=", ".join(asked),
                     generation=row.generation,
                 )

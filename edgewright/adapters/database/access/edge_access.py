@@ -220,18 +220,18 @@ class SqlEdgeAccess(EdgeRegistration, CredentialProof):
             row = await hold_fence(connection, fence)
             await end_tokens(connection, row.uuid)
             moved = await move_credentials(connection, row.uuid, CredentialState.SUSPENDED, of=WORKING)
-            await self._tell(connection, row, EventKind.CREDENTIAL_SUSPENDED, "suspended", moved)
+            await self._tell(connection, row, EventKind.CREDENTIAL_SUSPENDED, "were suspended", moved)
 
     async def resume(self, fence: Fence) -> None:
         async with self._database.write() as connection:
             row = await hold_fence(connection, fence)
             moved = await let_in_again(connection, row.uuid, row.acceptance)
-            await self._tell(connection, row, EventKind.CREDENTIAL_RESUMED, "made valid again", moved)
+            await self._tell(connection, row, EventKind.CREDENTIAL_RESUMED, "are valid again", moved)
 
     async def retire(self, fence: Fence, *, said_goodbye: bool) -> None:
         to = CredentialState.REVOKED if said_goodbye else CredentialState.DETACH_ONLY
         of = tuple(state for state in LIVING if state is not to)
-        words = "revoked" if said_goodbye else "reduced to detaching, for an edge that comes back"
+        words = "were revoked" if said_goodbye else "can now only be used to detach, in case the edge comes back"
         async with self._database.write() as connection:
             row = await hold_fence(connection, fence)
             await end_tokens(connection, row.uuid)
@@ -249,7 +249,7 @@ class SqlEdgeAccess(EdgeRegistration, CredentialProof):
                 cluster=row.uuid,
                 actor="centre",
                 kind=kind,
-                message=f"The credentials of {row.name} were {words}.",
+                message=f"The credentials of {row.name} {words}.",
                 credentials=moved,
                 generation=row.generation,
             )

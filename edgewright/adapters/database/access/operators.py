@@ -77,7 +77,7 @@ class SqlOperatorTokens:
                     expires_at=token.expires_at,
                 )
             )
-            message = f"The token {token.name} was made."
+            message = f"The token {token.name} was created."
             permissions = " ".join(sorted(token.permissions))
             if edge is None:
                 await record(

@@ -344,7 +344,7 @@ async def _newly_blocked(connection: AsyncConnection, cluster: UUID, projection:
             cluster=cluster,
             actor="centre",
             kind=EventKind.CLUSTER_BLOCKED,
-            message=f"A person has to act. {now.message}",
+            message=f"Action required. {now.message}",
             detail={"reason": now.reason},
         )
     ]
@@ -387,6 +387,6 @@ async def _close(connection: AsyncConnection, at: datetime, row: ClusterRecord) 
         cluster=row.uuid,
         actor="centre",
         kind=EventKind.CLUSTER_DELETED,
-        message=f"The cluster {row.name} is deleted; its name is free. {edge}".strip(),
+        message=f"The cluster {row.name} was deleted. Its name is free. {edge}".strip(),
         generation=row.generation,
     )

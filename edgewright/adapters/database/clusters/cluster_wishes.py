@@ -148,7 +148,7 @@ class SqlClusterWishes:
                 cluster=cluster,
                 actor=actor,
                 kind=EventKind.CLUSTER_REMOVED,
-                message=f"The configuration of {row.name} was deleted; its edge is left as it is.",
+                message=f"The configuration of {row.name} was deleted. Its edge is left untouched.",
             )
             return True
 
@@ -195,7 +195,7 @@ class SqlClusterWishes:
                 cluster=cluster,
                 actor=actor,
                 kind=EventKind.CLUSTER_RECREATED,
-                message=f"The cluster {row.name} is commissioned anew {where}.{told}",
+                message=f"The cluster {row.name} is being commissioned again {where}.{told}",
                 fields=names_of(differing),
                 event=request,
                 generation=new.get("generation", row.generation),
@@ -252,7 +252,7 @@ class SqlClusterWishes:
                 cluster=cluster,
                 actor=actor,
                 kind=EventKind.CLUSTER_UNDELETED,
-                message=f"The deletion of {row.name} was taken back.",
+                message=f"The deletion of {row.name} was cancelled.",
                 desired=before,
             )
             return await must_read_row(connection, cluster)
@@ -290,7 +290,7 @@ class SqlClusterWishes:
                 kind=EventKind.CLUSTER_PAUSED if paused else EventKind.CLUSTER_RESUMED,
                 message=f"Commits for {row.name} are paused: {reason}"
                 if paused
-                else f"Commits for {row.name} go on.",
+                else f"Commits for {row.name} have resumed.",
                 reason=reason,
                 change=row.change + 1,
             )

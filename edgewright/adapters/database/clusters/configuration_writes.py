@@ -150,7 +150,7 @@ async def change_cluster(
     changes = list(await asyncio.to_thread(changed_fields, row.spec, dict(order.body)))
     if order.settings is not None:
         changes = [*changes, *changed_fields(row.settings, order.settings.entry())]
-    anew = f"The removed cluster {row.name} is commissioned anew."
+    anew = f"The removed cluster {row.name} is being commissioned again."
     told = sentence_of(f"The configuration of {row.name}", changes)
     await record(
         connection,

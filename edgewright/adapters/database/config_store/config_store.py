@@ -183,7 +183,7 @@ class SqlConfigStore:
                     cluster=None,
                     actor="centre",
                     kind=EventKind.ENTRIES_INSTALLED,
-                    message=f"{written} entries that every installation has were written.",
+                    message=f"Default entries written: {written}.",
                     entries=written,
                 )
             return written

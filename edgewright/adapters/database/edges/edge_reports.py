@@ -202,7 +202,7 @@ class SqlEdgeReports(Presence):
                 cluster=cluster,
                 actor="agent",
                 kind=EventKind.EDGE_INVENTORY_EMPTY,
-                message=f"{row.name} says that no workload is left.",
+                message=f"The edge of {row.name} reports that no workload is left.",
             )
 
     async def goodbye(self, cluster: UUID, generation: int, purge: Purge | None = None) -> None:
@@ -227,7 +227,7 @@ class SqlEdgeReports(Presence):
             if said.asked:
                 kind: EventKind = EventKind.EDGE_PURGED if said.done else EventKind.EDGE_NOT_PURGED
                 await record(connection, at, cluster=cluster, actor="agent", kind=kind, message=edge)
-            message = f"{row.name} has detached.{'' if said.asked else f' {edge}'}".strip()
+            message = f"The edge of {row.name} has detached.{'' if said.asked else f' {edge}'}".strip()
             await record(connection, at, cluster=cluster, actor="agent", kind=EventKind.EDGE_GOODBYE, message=message)
 
     async def now(self) -> datetime:
@@ -313,7 +313,7 @@ async def _take_certificate(
         if problem is None or problem == row.certificate_problem:
             return False
         await update_row(connection, row.uuid, certificate_problem=problem)
-        message = f"{row.name} has reported a certificate that cannot be used. {problem}"
+        message = f"{row.name} reported a sealing certificate that cannot be used. {problem}"
         events.note(EventKind.CERTIFICATE_REFUSED, message, actor=actor, problem=problem)
         return True
     facts, pem = certificate
@@ -322,7 +322,7 @@ async def _take_certificate(
             await update_row(connection, row.uuid, certificate_problem=None)
         return row.certificate_problem is not None
     if row.certificate_fingerprint is not None:
-        events.demand(CERTIFICATE_COST, "another sealing certificate")
+        events.demand(CERTIFICATE_COST, "a new sealing certificate")
     changes: ClusterChanges = {
         **NOTHING_PROPOSED,
         "certificate_fingerprint": facts.fingerprint,
@@ -340,7 +340,7 @@ async def _take_certificate(
         cluster=row.uuid,
         actor=actor,
         kind=EventKind.CERTIFICATE_CHANGED,
-        message=f"Secrets of {row.name} are sealed with another certificate from now on.",
+        message=f"Secrets of {row.name} are now sealed with a different certificate.",
         fingerprint=facts.fingerprint,
         before=row.certificate_fingerprint,
         not_after=facts.not_after.isoformat(),
@@ -380,7 +380,7 @@ async def _propose_certificate(
         cluster=row.uuid,
         actor=actor,
         kind=EventKind.CERTIFICATE_PROPOSED,
-        message=f"A signal proposed another sealing certificate for {row.name}; an admin has to confirm it.",
+        message=f"A signal proposed a different sealing certificate for {row.name}. An admin must confirm it.",
         fingerprint=facts.fingerprint,
         not_after=facts.not_after.isoformat(),
     )

@@ -33,7 +33,7 @@ async def tell_status(
     if refused:
         events.note(EventKind.SECRET_EDGE_REFUSED, f"The edge of {row.name} does not open {refused}.", actor=actor)
     if healed:
-        events.note(EventKind.SECRET_EDGE_HEALED, f"The edge of {row.name} refuses {healed} no more.", actor=actor)
+        events.note(EventKind.SECRET_EDGE_HEALED, f"The edge of {row.name} no longer refuses {healed}.", actor=actor)
     news = status_news(before, now)
     if not news.facts and not (news.passing and set(news.matters) - await _spoken_for(connection, row.uuid, at)):
         return

@@ -79,6 +79,6 @@ def _event(row: NotificationRecord, attempts: int, status: int | None, problem: 
         cluster=row.cluster,
         actor="centre",
         kind=EventKind.NOTIFICATION_GIVEN_UP,
-        message=f"The notification {body.type} was given up {tries} in three days. {problem}",
+        message=f"The centre gave up on the notification {body.type} {tries} in three days. {problem}",
         detail={"type": body.type.value, "event": str(row.id), "attempts": attempts, "status": status},
     )

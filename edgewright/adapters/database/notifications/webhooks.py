@@ -82,7 +82,7 @@ class SqlWebhooks:
                 cluster=None,
                 actor=actor,
                 kind=EventKind.WEBHOOK_SET,
-                message=f"Notifications go to {origin_of(url)} from now on.",
+                message=f"Notifications now go to {origin_of(url)}.",
                 webhook=str(webhook),
             )
             row = WebhookRecord._make((await connection.execute(_THE_ROW)).one())
@@ -109,7 +109,7 @@ class SqlWebhooks:
                 cluster=None,
                 actor=actor,
                 kind=EventKind.WEBHOOK_REMOVED,
-                message=f"Notifications do not go to {origin_of(row.url)} any more.",
+                message=f"Notifications no longer go to {origin_of(row.url)}.",
                 webhook=str(row.id),
             )
             return True
@@ -161,8 +161,8 @@ async def note_tries(
             cluster=None,
             actor="centre",
             kind=EventKind.WEBHOOK_STOPPED,
-            message=f"{origin_of(webhook.url)} wants no more notifications (410): none is sent until the webhook is "
-            "set again.",
+            message=f"{origin_of(webhook.url)} answered that it wants no more notifications (410). The centre sends "
+            "none until you set the webhook again.",
             webhook=str(webhook.id),
         )
 

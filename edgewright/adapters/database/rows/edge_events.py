@@ -47,7 +47,7 @@ class EdgeEvents:
             return
         if not self._room.has(cost):
             raise TooMany(
-                f"The edge of {self._row.name} brings {what} too often.",
+                f"The edge of {self._row.name} sends {what} too often.",
                 code="edge_changes_too_often",
                 retry_after=self._room.seconds_until(cost),
             )
@@ -89,7 +89,7 @@ class EdgeEvents:
             return
         self._room = self._room.all_told()
         row = self._row
-        message = f"{omitted} more things that the edge of {row.name} reported are not told: it reports too much."
+        message = f"The edge of {row.name} reports too much; events left out: {omitted}."
         self.told.append(
             NewEvent(
                 id=uuid4(),

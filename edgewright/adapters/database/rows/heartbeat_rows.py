@@ -93,20 +93,20 @@ def is_news(row: ClusterRecord, beat: Heartbeat, said: SaidChanges) -> bool:
 
 
 def is_rendered_anew(row: ClusterRecord, beat: Heartbeat, said: SaidChanges) -> bool:
-    """Whether the generated files name another URL or interval from now on."""
+    """Whether the generated files now need another URL or interval."""
     was_usual = row.proven_url is None and beat.is_usual
     moves = said["proven_url"] != row.proven_url and not was_usual
     return moves or bool(said["asks_flux"]) is not bool(row.asks_flux)
 
 
 def events_of(row: ClusterRecord, said: SaidChanges) -> Iterator[NewEvent]:
-    """What the timeline tells of it."""
+    """Yields the events for the timeline."""
     if said["forked_at"] is not None and row.forked_at is None:
         yield _event(row, EventKind.EDGE_FORKED, f"{row.name}: {fork_sentence(said['forked_at'])}")
     if said["forked_at"] is None and row.forked_at is not None:
-        yield _event(row, EventKind.EDGE_FORK_ENDED, f"Only one agent reports as {row.name} again.")
+        yield _event(row, EventKind.EDGE_FORK_ENDED, f"Only one agent reports as {row.name} now.")
     if row.centre_url is not None and said["centre_url"] != row.centre_url:
-        message = f"{row.name} reaches the centre at {said['centre_url']} now, not at {row.centre_url} any more."
+        message = f"{row.name} now reaches the centre at {said['centre_url']} instead of {row.centre_url}."
         yield _event(row, EventKind.EDGE_MOVED, message)
     if bool(said["asks_flux"]) is not bool(row.asks_flux):
         yield _fetching_event(row, is_asked=bool(said["asks_flux"]))
@@ -117,25 +117,25 @@ def _fetching_event(row: ClusterRecord, *, is_asked: bool) -> NewEvent:
         return _event(
             row,
             EventKind.EDGE_FETCHING_ASKED,
-            f"The agent of {row.name} asks Flux to fetch as soon as there is news.",
+            f"The agent of {row.name} now tells Flux to fetch as soon as there is a commit.",
         )
     message = (
-        f"The agent of {row.name} may not ask Flux to fetch any more, so news wait for Flux's own interval. "
-        "A fresh bootstrap line brings the right and its bounds back."
+        f"The agent of {row.name} may no longer tell Flux to fetch, so commits wait for Flux's own interval. "
+        "A fresh bootstrap line restores the permission and its limits."
     )
     return _event(row, EventKind.EDGE_FETCHING_UNASKED, message)
 
 
 def chain_of(row: ClusterRecord) -> Chain:
-    """What is known of the edge's heartbeats."""
+    """Returns the state of the edge's chain of heartbeats."""
     return Chain(row.nonce, row.nonce_breaks, row.nonce_broken_at, row.forked_at)
 
 
 def fork_sentence(since: datetime) -> str:
-    """What it means that there are two, and what to do."""
+    """Explains the two agents, and says what to do."""
     return (
-        f"Two agents report with this cluster's identity since {since:%Y-%m-%dT%H:%M:%SZ}: a copy of its disk "
-        "or virtual machine runs. Turn the copy off; the centre cannot tell which of the two it is."
+        f"Two agents have reported with this cluster's identity since {since:%Y-%m-%dT%H:%M:%SZ}: a copy of its disk "
+        "or virtual machine is running. Turn the copy off; the centre cannot tell which of the two it is."
     )
 
 

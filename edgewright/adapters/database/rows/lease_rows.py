@@ -55,7 +55,7 @@ def _expired(row: ClusterRecord) -> NewEvent:
         cluster=row.uuid,
         actor="centre",
         kind=EventKind.LEASE_EXPIRED,
-        message=f"{row.name} was not heard since {heard}.",
+        message=f"No heartbeat from {row.name} since {heard}.",
         detail={"epoch": row.lease_epoch + 1, "before": row.lease_state},
     )
 
@@ -81,7 +81,7 @@ async def make_current(connection: AsyncConnection, at: datetime, row: ClusterRe
         cluster=row.uuid,
         actor="centre",
         kind=EventKind.LEASE_RENEWED,
-        message=f"{row.name} is heard {'again' if again else 'for the first time'}.",
+        message=f"Heartbeats from {row.name} have resumed." if again else f"{row.name} sent its first heartbeat.",
         epoch=row.lease_epoch + 1,
         before=row.lease_state,
     )

@@ -163,8 +163,8 @@ async def ask_again(connection: AsyncConnection, at: datetime, cluster: UUID) ->
         cluster=cluster,
         actor="centre",
         kind=EventKind.RESEAL_ASKED,
-        message=f"New values of {len(secrets)} Secret{'' if len(secrets) == 1 else 's'} were not committed in time: "
-        "they are asked for again.",
+        message=f"New values of {len(secrets)} Secret{'' if len(secrets) == 1 else 's'} were not committed in time. "
+        "The edge is asked for them again.",
         secrets=len(secrets),
     )
 

@@ -82,7 +82,7 @@ class SqlResealings:
             await update_row(connection, cluster, reseal_due_at=None)
             if added:
                 await update_row(connection, cluster, resealing=resealing, news_at=at)
-                message = f"{row.name} is asked to re-seal {_counted(added, 'Secret')}."
+                message = f"The edge of {row.name} was asked to re-seal {_counted(added, 'Secret')}."
                 await record(
                     connection,
                     at,
@@ -204,7 +204,8 @@ async def _list_unreadable(
             cluster=row.uuid,
             actor="agent",
             kind=EventKind.RESEAL_UNREADABLE,
-            message=f"No key of {row.name} opens {', '.join(new[:MOST_NAMES])}{others} any more. Enter them again.",
+            message=f"No key on the edge of {row.name} opens {', '.join(new[:MOST_NAMES])}{others} any more. "
+            "Enter these values again.",
             values=len(new),
         )
     return listed
@@ -264,7 +265,7 @@ async def _end_if_answered(connection: AsyncConnection, at: datetime, row: Clust
         cluster=row.uuid,
         actor="agent",
         kind=EventKind.RESEAL_ENDED,
-        message=f"{row.name} has answered for every Secret that it was asked to re-seal.{told}",
+        message=f"The edge of {row.name} has answered for every Secret that it was asked to re-seal.{told}",
         unreadable=lost,
     )
 

@@ -184,7 +184,7 @@ class SqlSecretStaging:
                 cluster=cluster,
                 actor=actor,
                 kind=EventKind.SECRET_REFUSED,
-                message=f"A change of secrets cannot be committed: {reason}",
+                message=f"A change to secrets cannot be committed: {reason}",
                 request=str(request),
                 code=code,
             )
@@ -341,7 +341,7 @@ def _resealed_events(rows: Sequence[StagedRecord], commit: str) -> list[NewEvent
             cluster=of_request[0].cluster,
             actor=of_request[0].actor,
             kind=EventKind.SECRET_RESEALED,
-            message=f"Secret values that were re-sealed: {len(of_request)}.",
+            message=f"Re-sealed secret values: {len(of_request)}.",
             detail={"values": len(of_request), "fingerprint": of_request[0].fingerprint, "commit": commit},
         )
         for request, of_request in by_request.items()
@@ -375,7 +375,7 @@ def _event(row: StagedRecord, commit: str) -> NewEvent:
 
 
 def _labelled(row: StagedRecord, secret: SecretReference, commit: str) -> NewEvent:
-    """Names what was changed: labels and annotations are not secret, but what they say is nobody's business here."""
+    """Names the labels and annotations that changed, without their values: those do not belong in the timeline."""
     change = row.template or {}
     named = {texts: ", ".join(sorted(change.get(texts) or ())) for texts in ("labels", "annotations")}
     return NewEvent(

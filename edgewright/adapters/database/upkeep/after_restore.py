@@ -59,7 +59,7 @@ def _event(cluster: UUID | None, made_at: str, actor: str) -> NewEvent:
         cluster=cluster,
         actor=actor,
         kind=EventKind.CENTRE_RESTORED,
-        message=f"The centre was restored from the backup of {made_at}; what happened since then is not told here.",
+        message=f"The centre was restored from a backup made at {made_at}. Later events are missing here.",
         detail={"made_at": made_at},
     )
 
