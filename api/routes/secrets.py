@@ -18,6 +18,7 @@ from api.bodies import KIB, JsonBody, bounded_body
 from api.idempotency import as_json, idempotency_key
 from api.json_text import JsonLimits
 from api.known_names import KnownCluster
+from api.query import is_on
 from api.schemas.secrets import Committed, SecretChange, SecretChanges, SecretList, SecretPatch
 from api.secret_room import TheSecretRoom
 from api.secret_templates import template_of_patch, template_of_query, templates_of_wishes
@@ -105,7 +106,7 @@ async def put_secret(
     than 250 namespaces: 422 `too_many_namespaces`. `Edgewright-Warning`: the edge does not have the namespace yet.
     """
     place = SecretKey(namespace, name, key).check()
-    creates = _is_on(create_namespace, "create_namespace")
+    creates = is_on(create_namespace, "create_namespace")
     expected = set() if creates else {namespace}
     template = template_of_query(secret_type, labels, annotations)
     templates = {} if template is None else {place.secret: template}
@@ -238,7 +239,7 @@ def _wish(
         actor=actor_of(operator),
         places=places,
         templates=templates or {},
-        dry_run=_is_on(dryrun, "dryrun"),
+        dry_run=is_on(dryrun, "dryrun"),
         expected=expected,
     )
 
@@ -276,17 +277,6 @@ def _key_change(index: int, change: SecretChange) -> KeyChange:
             where=f"{where}/value_base64",
         ) from None
     return KeyChange(place, Plaintext(value), change.create_namespace)
-
-
-def _is_on(flag: str | None, name: str) -> bool:
-    """Whether a query parameter is set. What cannot be understood is refused: a guess could store a secret."""
-    match None if flag is None else flag.lower():
-        case None | "false" | "0":
-            return False
-        case "" | "true" | "1":
-            return True
-        case _:
-            raise Invalid(f"{name} is true or false.", code="request_invalid", where=f"query {name}")
 
 
 def _committed(changed: ChangedKeys) -> Response:
