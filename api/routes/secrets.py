@@ -64,6 +64,9 @@ CreateNamespace = Annotated[
     str | None,
     Query(description="Present, `true` or `1`: the same commit gives the edge the namespace, too."),
 ]
+AllowEmpty = Annotated[
+    str | None, Query(description="Present, `true` or `1`: a value may be empty. Otherwise 422 `secret_empty`.")
+]
 NO_CONTENT: dict[int | str, dict[str, Any]] = {
     204: {"description": "Committed.", "headers": {COMMIT_HEADER: {"schema": {"type": "string"}}}}
 }
@@ -96,6 +99,7 @@ async def put_secret(
     labels: LabelQuery = [],  # noqa: B006 - FastAPI copies it
     annotations: AnnotationQuery = [],  # noqa: B006 - FastAPI copies it
     create_namespace: CreateNamespace = None,
+    allow_empty: AllowEmpty = None,
 ) -> Response:
     """Sealed here, for this cluster only; 204 means that the commit is on disk. Honours `Idempotency-Key`.
 
@@ -106,14 +110,14 @@ async def put_secret(
     than 250 namespaces: 422 `too_many_namespaces`. `Edgewright-Warning`: the edge does not have the namespace yet.
     """
     place = SecretKey(namespace, name, key).check()
-    creates = is_on(create_namespace, "create_namespace")
+    creates, takes_empty = is_on(create_namespace, "create_namespace"), is_on(allow_empty, "allow_empty")
     expected = set() if creates else {namespace}
     template = template_of_query(secret_type, labels, annotations)
     templates = {} if template is None else {place.secret: template}
     wish = _wish(request, uuid, operator, [place], dryrun=dryrun, templates=templates, expected=expected)
 
     async def change() -> Sequence[KeyChange]:
-        return [KeyChange(place, await _plaintext(request), creates)]
+        return [KeyChange(place, await _plaintext(request, takes_empty=takes_empty), creates)]
 
     return _committed(await change_keys(room, wish, change))
 
@@ -177,6 +181,7 @@ async def change_secrets(
     request: Request,
     room: TheSecretRoom,
     dryrun: DryRun = None,
+    allow_empty: AllowEmpty = None,
 ) -> Response:
     """One commit, all or nothing; at most 8 MiB. `Edgewright-Commit` names it. Honours `Idempotency-Key`.
 
@@ -186,7 +191,8 @@ async def change_secrets(
     than 250 namespaces: 422 `too_many_namespaces`. `warnings`, and `Edgewright-Warning`, name the namespaces that the
     edge does not have yet.
     """
-    changes = [_key_change(index, change) for index, change in enumerate(wish.changes)]
+    takes_empty = is_on(allow_empty, "allow_empty")
+    changes = [_key_change(index, change, takes_empty=takes_empty) for index, change in enumerate(wish.changes)]
     places = [change.place for change in changes]
     twice = [place for place, count in Counter(places).items() if count > 1]
     if twice:
@@ -244,18 +250,21 @@ def _wish(
     )
 
 
-async def _plaintext(request: Request) -> Plaintext:
+async def _plaintext(request: Request, *, takes_empty: bool) -> Plaintext:
     try:
-        return Plaintext(await bounded_body(request, SECRET_LIMIT))
+        value = await bounded_body(request, SECRET_LIMIT)
     except TooLarge:
         raise TooLarge(
             f"All keys of one Secret together may have {SECRET_LIMIT} bytes.",
             code="secret_too_large",
             hint="Kubernetes takes no more. Keep what is large elsewhere, and seal what opens it.",
         ) from None
+    if not value and not takes_empty:
+        raise _empty("body")
+    return Plaintext(value)
 
 
-def _key_change(index: int, change: SecretChange) -> KeyChange:
+def _key_change(index: int, change: SecretChange, *, takes_empty: bool) -> KeyChange:
     where = f"/changes/{index}"
     place = SecretKey(change.namespace, change.name, change.key).check()
     if change.delete is (change.value_base64 is not None):
@@ -276,7 +285,19 @@ def _key_change(index: int, change: SecretChange) -> KeyChange:
             hint="Encode it with: base64 -w 0. The route for one key takes its bytes as they are.",
             where=f"{where}/value_base64",
         ) from None
+    if not value and not takes_empty:
+        raise _empty(f"{where}/value_base64")
     return KeyChange(place, Plaintext(value), change.create_namespace)
+
+
+def _empty(where: str) -> Invalid:
+    return Invalid(
+        "The value of the secret is empty. Nothing was stored.",
+        code="secret_empty",
+        hint="Send the value as the body; for many keys at once, as value_base64. If it has to be empty, add "
+        "?allow_empty=true to the URL.",
+        where=where,
+    )
 
 
 def _committed(changed: ChangedKeys) -> Response:

@@ -64,15 +64,33 @@ class How:
     create_namespace: bool
     wait_seconds: float | None
     as_json: bool
+    allow_empty: bool = False
 
     @property
     def params(self) -> dict[str, str] | None:
         """Query parameters of the request."""
-        asked = {"dryrun": self.dry_run, "create_namespace": self.create_namespace}
-        return {name: "true" for name, is_on in asked.items() if is_on} or None
+        namespace = {"create_namespace": self.create_namespace}
+        return _switched_on({"dryrun": self.dry_run, **namespace, "allow_empty": self.allow_empty})
+
+    @property
+    def params_of_many(self) -> dict[str, str] | None:
+        """Query parameters where a request sets many keys, and each says itself whether its namespace is created."""
+        return _switched_on({"dryrun": self.dry_run, "allow_empty": self.allow_empty})
 
 
-def how_of(*, dry_run: bool, wait: bool, timeout: str, as_json: bool, create_namespace: bool = False) -> How:
+def _switched_on(flags: Mapping[str, bool]) -> dict[str, str] | None:
+    return {name: "true" for name, is_on in flags.items() if is_on} or None
+
+
+def how_of(
+    *,
+    dry_run: bool,
+    wait: bool,
+    timeout: str,
+    as_json: bool,
+    create_namespace: bool = False,
+    allow_empty: bool = False,
+) -> How:
     """What options say.
 
     Raises:
@@ -85,7 +103,7 @@ def how_of(*, dry_run: bool, wait: bool, timeout: str, as_json: bool, create_nam
             ExitCode.USAGE,
         )
     seconds = seconds_of(timeout, "--timeout")
-    return How(dry_run, create_namespace, seconds if wait else None, as_json)
+    return How(dry_run, create_namespace, seconds if wait else None, as_json, allow_empty)
 
 
 def place_of(secret: str) -> SecretReference:
@@ -152,7 +170,7 @@ def set_values(
         ],
         **({"secrets": [{**secret, **more}]} if template else {}),
     }
-    return _change(gateway, meant, body, {"dryrun": "true"} if how.dry_run else None)
+    return _change(gateway, meant, body, how.params_of_many)
 
 
 def delete_keys(

@@ -251,6 +251,8 @@ def test_an_empty_value_needs_a_yes(edgewright: CommandLine, kept: KeptSecret, t
     assert kept.values == {}
     edgewright.ok("secret", "put", *PLACE, "password", "-", "--allow-empty", typed=b"")
     assert kept.values == {"password": b""}
+    edgewright.ok("secret", "put", *PLACE, "--from-literal", "user=", "--allow-empty")
+    assert kept.values == {"password": b"", "user": b""}
 
 
 def test_literals_files_and_env_files_are_one_commit(
