@@ -206,12 +206,12 @@ def tell_sealed(
         say(f"Warning: {clean(warning)}")
     commit, what = answer.headers.get(COMMIT_HEADER), f"{secret} {keys} of {meant.text}"
     if how.wait_seconds is None:
-        show_commit(commit, what, "is sealed", as_json=how.as_json)
+        show_commit(commit, what, "is sealed", secret=secret, as_json=how.as_json)
         return
     (say if how.as_json else result)(f"{what} is sealed, commit {commit}.")
     began = time.monotonic()
     wait_until_opened(gateway, meant, place_of(secret), seconds=how.wait_seconds)
-    _show_opened(commit, f"{meant.text} has opened {secret}", began, as_json=how.as_json)
+    _show_opened(commit, f"{meant.text} has opened {secret}", began, secret=secret, as_json=how.as_json)
 
 
 def tell_changed(
@@ -224,25 +224,27 @@ def tell_changed(
     """
     commit, what = answer.headers.get(COMMIT_HEADER), f"{secret} {names} of {meant.text}"
     if how.wait_seconds is None:
-        show_commit(commit, what, "is changed", as_json=how.as_json, could="changed")
+        show_commit(commit, what, "is changed", secret=secret, as_json=how.as_json, could="changed")
         return
     (say if how.as_json else result)(f"{what} is changed, commit {commit}.")
     began = time.monotonic()
     wait_until_opened(gateway, meant, place_of(secret), seconds=how.wait_seconds, values_stay=True)
-    _show_opened(commit, f"{meant.text} has changed {secret}", began, as_json=how.as_json)
+    _show_opened(commit, f"{meant.text} has changed {secret}", began, secret=secret, as_json=how.as_json)
 
 
-def _show_opened(commit: str | None, done: str, began: float, *, as_json: bool) -> None:
+def _show_opened(commit: str | None, done: str, began: float, *, secret: str, as_json: bool) -> None:
     if as_json:
-        show_json({"commit": commit, "edge_state": EdgeState.OPENED})
+        show_json({"commit": commit, "edge_state": EdgeState.OPENED}, names=[secret])
     else:
         result(f"{done} after {spoken(time.monotonic() - began)}.")
 
 
-def show_commit(commit: str | None, what: str, done: str, *, as_json: bool, could: str = "sealed") -> None:
+def show_commit(
+    commit: str | None, what: str, done: str, *, secret: str, as_json: bool, could: str = "sealed"
+) -> None:
     """Says what was done, and in which commit; after a dry run, what could be."""
     if as_json:
-        show_json({"commit": commit})
+        show_json({"commit": commit}, names=[secret])
     elif commit is None:
         result(f"{what} could be {could}; nothing was stored.")
     else:

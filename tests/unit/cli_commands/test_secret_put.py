@@ -290,3 +290,10 @@ def test_a_wrong_literal_is_refused_and_not_repeated(
     assert told in shown.err
     assert MARKER not in shown.err
     assert kept.values == {}
+
+
+def test_a_value_in_the_wrong_place_that_looks_like_an_option_is_not_repeated(edgewright: CommandLine) -> None:
+    for wrong in (f"-o{MARKER}", f"--{MARKER}", f"-x{MARKER}"):
+        refused = edgewright("secret", "put", *PLACE, "password", wrong)
+        assert (refused.code, refused.out) == (2, ""), wrong
+        assert MARKER not in refused.err, wrong
