@@ -65,6 +65,7 @@ from edgewright.adapters.temporal.client import connect
 from edgewright.adapters.temporal.fleet import TemporalFleet
 from edgewright.adapters.temporal.runtime import open_runtime
 from edgewright.adapters.tracing import open_tracer
+from edgewright.application.installation import installation_id
 from edgewright.bootstrap import AgentPod
 from edgewright.settings import Settings
 from edgewright.wiring import open_ports
@@ -233,6 +234,7 @@ async def build(settings: Settings) -> AsyncIterator[FastAPI]:
                 cors_origins=settings.allowed_origins,
                 temporal_ui_url=_temporal_ui(settings),
                 temporal_namespace=settings.temporal_namespace,
+                installation=await installation_id(ports.config),
                 allow_plain_http=settings.allow_plain_http,
                 demand_schema=ports.database.demand_schema,
                 sweep_every=timedelta(seconds=settings.sweep_seconds),

@@ -25,6 +25,7 @@ from api.connections.callers import identify_caller
 from api.connections.places import source_of
 from api.log_context import about_cluster
 from api.presented import Presented, presented_by
+from api.query import refuse_unknown_query
 from edgewright.domain import credentials as spelling
 from edgewright.domain.cluster import Acceptance, CredentialState
 from edgewright.errors import Forbidden, Stalled, Unauthenticated, Waiting
@@ -155,7 +156,7 @@ def count_wrong(request: Request, access: Access) -> None:
 
 
 class Needs:
-    """A door for operators: the dependency returns their token.
+    """A door for operators: the dependency returns their token, and has refused unknown query parameters.
 
     Args:
         permission: what the token must hold.
@@ -164,8 +165,10 @@ class Needs:
     def __init__(self, permission: Permission) -> None:
         self.permission = permission
 
-    async def __call__(self, caller: Annotated[Caller, Depends(identify)]) -> OperatorToken:
-        return require(caller, self.permission)
+    async def __call__(self, request: Request, caller: Annotated[Caller, Depends(identify)]) -> OperatorToken:
+        operator = require(caller, self.permission)
+        refuse_unknown_query(request)
+        return operator
 
 
 def require(caller: OperatorToken | OfEdge, permission: Permission) -> OperatorToken:

@@ -25,6 +25,7 @@ class Gateway:
     Args:
         git_http: Git's smart HTTP protocol, streaming.
         service: what ``/ping`` says that this is.
+        installation: ID of this centre, which all its gateways share; None: it has none yet.
         cors_origins: origins whose pages may speak to the gateway; ``*`` for every one.
         temporal_ui_url: base URL of Temporal's Web UI, for links; None: no links.
         temporal_namespace: in those links.
@@ -44,6 +45,7 @@ class Gateway:
     sweep_every: timedelta = timedelta(seconds=30)
     demand_schema: Callable[[], Awaitable[None]] | None = None
     service: UUID = SERVICE_CLUSTER_MANAGER
+    installation: UUID | None = None
     cors_origins: tuple[str, ...] = ("*",)
     temporal_ui_url: str | None = None
     temporal_namespace: str = "default"

@@ -181,6 +181,7 @@ def furnish(app: FastAPI, gateway: Gateway, live: Live, access: Access) -> None:
         git=gateway.ports.git,
         fleet=gateway.fleet,
         service=gateway.service,
+        installation=gateway.installation,
         sweep_every=gateway.sweep_every,
         broken=live.broken,
         unwritable=live.unwritable,

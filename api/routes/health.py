@@ -35,9 +35,12 @@ class Software(Answer):
 
 
 class Ping(Answer):
+    """``installation``: the ID of this centre, which all its gateways share; a restored centre has another one."""
+
     service: UUID
     version: str
     software: Software
+    installation: UUID | None = None
 
 
 class Health(Answer):
@@ -53,6 +56,7 @@ class HealthRoom:
 
     Args:
         service: how ``/ping`` identifies this gateway.
+        installation: ID by which ``/ping`` tells this centre from others.
         sweep_every: how often the sweep begins.
         broken: names of background tasks that ended by a defect.
         unwritable: set while the database accepts no writes.
@@ -62,6 +66,7 @@ class HealthRoom:
     git: GitServer
     fleet: Fleet
     service: UUID
+    installation: UUID | None
     sweep_every: timedelta
     broken: AbstractSet[str]
     unwritable: asyncio.Event
@@ -84,6 +89,7 @@ async def ping(room: TheHealthRoom) -> Ping:
         service=room.service,
         version=__version__,
         software=Software(vendor="Edgewright", application="edgewright", revision=__version__),
+        installation=room.installation,
     )
 
 

@@ -18,6 +18,7 @@ from api.bodies import KIB, JsonBody, bounded_body
 from api.idempotency import as_json, idempotency_key
 from api.json_text import JsonLimits
 from api.known_names import KnownCluster
+from api.query import is_on
 from api.schemas.secrets import Committed, SecretChange, SecretChanges, SecretList, SecretPatch
 from api.secret_room import TheSecretRoom
 from api.secret_templates import template_of_patch, template_of_query, templates_of_wishes
@@ -63,6 +64,9 @@ CreateNamespace = Annotated[
     str | None,
     Query(description="Present, `true` or `1`: the same commit creates the namespace on the edge, too."),
 ]
+AllowEmpty = Annotated[
+    str | None, Query(description="Present, `true` or `1`: a value may be empty. Otherwise 422 `secret_empty`.")
+]
 NO_CONTENT: dict[int | str, dict[str, Any]] = {
     204: {"description": "Committed.", "headers": {COMMIT_HEADER: {"schema": {"type": "string"}}}}
 }
@@ -95,6 +99,7 @@ async def put_secret(
     labels: LabelQuery = [],  # noqa: B006 - FastAPI copies it
     annotations: AnnotationQuery = [],  # noqa: B006 - FastAPI copies it
     create_namespace: CreateNamespace = None,
+    allow_empty: AllowEmpty = None,
 ) -> Response:
     """Seals the value for this cluster only; 204 means that the commit is on disk. Honours `Idempotency-Key`.
 
@@ -106,14 +111,14 @@ async def put_secret(
     the namespace yet.
     """
     place = SecretKey(namespace, name, key).check()
-    creates = _is_on(create_namespace, "create_namespace")
+    creates, takes_empty = is_on(create_namespace, "create_namespace"), is_on(allow_empty, "allow_empty")
     expected = set() if creates else {namespace}
     template = template_of_query(secret_type, labels, annotations)
     templates = {} if template is None else {place.secret: template}
     wish = _wish(request, uuid, operator, [place], dryrun=dryrun, templates=templates, expected=expected)
 
     async def change() -> Sequence[KeyChange]:
-        return [KeyChange(place, await _plaintext(request), creates)]
+        return [KeyChange(place, await _plaintext(request, takes_empty=takes_empty), creates)]
 
     return _committed(await change_keys(room, wish, change))
 
@@ -177,6 +182,7 @@ async def change_secrets(
     request: Request,
     room: TheSecretRoom,
     dryrun: DryRun = None,
+    allow_empty: AllowEmpty = None,
 ) -> Response:
     """Makes one commit, all or nothing; at most 8 MiB. `Edgewright-Commit` names it. Honours `Idempotency-Key`.
 
@@ -186,7 +192,8 @@ async def change_secrets(
     `too_many_namespaces`: a cluster can have secrets in 250 namespaces. `warnings` and `Edgewright-Warning` name the
     namespaces that the edge does not have yet.
     """
-    changes = [_key_change(index, change) for index, change in enumerate(wish.changes)]
+    takes_empty = is_on(allow_empty, "allow_empty")
+    changes = [_key_change(index, change, takes_empty=takes_empty) for index, change in enumerate(wish.changes)]
     places = [change.place for change in changes]
     twice = [place for place, count in Counter(places).items() if count > 1]
     if twice:
@@ -240,23 +247,26 @@ def _wish(
         actor=actor_of(operator),
         places=places,
         templates=templates or {},
-        dry_run=_is_on(dryrun, "dryrun"),
+        dry_run=is_on(dryrun, "dryrun"),
         expected=expected,
     )
 
 
-async def _plaintext(request: Request) -> Plaintext:
+async def _plaintext(request: Request, *, takes_empty: bool) -> Plaintext:
     try:
-        return Plaintext(await bounded_body(request, SECRET_LIMIT))
+        value = await bounded_body(request, SECRET_LIMIT)
     except TooLarge:
         raise TooLarge(
             f"All keys of one Secret together may have {SECRET_LIMIT} bytes.",
             code="secret_too_large",
             hint="Kubernetes allows no more. Store large data elsewhere, and only seal the key to it.",
         ) from None
+    if not value and not takes_empty:
+        raise _empty("body")
+    return Plaintext(value)
 
 
-def _key_change(index: int, change: SecretChange) -> KeyChange:
+def _key_change(index: int, change: SecretChange, *, takes_empty: bool) -> KeyChange:
     where = f"/changes/{index}"
     place = SecretKey(change.namespace, change.name, change.key).check()
     if change.delete is (change.value_base64 is not None):
@@ -277,18 +287,19 @@ def _key_change(index: int, change: SecretChange) -> KeyChange:
             hint="Encode it with: base64 -w 0. The route for one key takes its bytes as they are.",
             where=f"{where}/value_base64",
         ) from None
+    if not value and not takes_empty:
+        raise _empty(f"{where}/value_base64")
     return KeyChange(place, Plaintext(value), change.create_namespace)
 
 
-def _is_on(flag: str | None, name: str) -> bool:
-    """Whether a query parameter is set. Refuses unknown values, because a wrong guess could store a secret."""
-    match None if flag is None else flag.lower():
-        case None | "false" | "0":
-            return False
-        case "" | "true" | "1":
-            return True
-        case _:
-            raise Invalid(f"{name} is true or false.", code="request_invalid", where=f"query {name}")
+def _empty(where: str) -> Invalid:
+    return Invalid(
+        "The value of the secret is empty. Nothing was stored.",
+        code="secret_empty",
+        hint="Send the value as the body; for many keys at once, as value_base64. If it has to be empty, add "
+        "?allow_empty=true to the URL.",
+        where=where,
+    )
 
 
 def _committed(changed: ChangedKeys) -> Response:

@@ -88,7 +88,8 @@ class ClusterConfigurations:
             cluster: the same for the same request; another UUID is taken if that cluster has lived and gone.
 
         Raises:
-            Invalid: ``name_invalid``, ``chart_unknown``, ``schema_violation``, ``values_misfit``.
+            Invalid: ``name_invalid``, ``namespace_reserved``, ``chart_unknown``, ``schema_violation``,
+                ``values_misfit``.
             Conflict: ``name_taken``, also where the same request has made a cluster of another name.
         """
         check_cluster_name(wish.name)
@@ -124,7 +125,7 @@ class ClusterConfigurations:
         """Writes the whole configuration; settings stay, or are the defaults.
 
         Raises:
-            Invalid: ``name_invalid``, ``schema_violation``, ``values_misfit``.
+            Invalid: ``name_invalid``, ``namespace_reserved``, ``schema_violation``, ``values_misfit``.
             PreconditionFailed: the entry is another one.
         """
         if isinstance(body.get("name"), str):
@@ -138,7 +139,7 @@ class ClusterConfigurations:
         """Merges a patch into configuration and settings, and returns the cluster.
 
         Raises:
-            Invalid: ``chart_unknown``, ``schema_violation``, ``values_misfit``.
+            Invalid: ``chart_unknown``, ``namespace_reserved``, ``schema_violation``, ``values_misfit``.
             Conflict: ``deleting``; ``removed``, unless only settings change.
             PreconditionFailed: the cluster has another revision than the caller has named, or its entry has.
         """
@@ -199,7 +200,7 @@ class ClusterConfigurations:
             request: of a wish that has happened before nothing happens again.
 
         Raises:
-            Invalid: ``chart_unknown``, ``schema_violation``, ``values_misfit``.
+            Invalid: ``chart_unknown``, ``namespace_reserved``, ``schema_violation``, ``values_misfit``.
         """
         changes = dict(changes)
         if changes.get("chart"):

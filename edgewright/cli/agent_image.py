@@ -58,7 +58,7 @@ def build(
         layout = ImageLayout(Path(folder) / "layout")
         image = build_image(layout)
         layout.save(output, image.reference(_registry(settings)))
-    typer.echo(f"{output}: agent {image.version} for {', '.join(image.platforms)}")
+    typer.echo(f"{output}: agent {image.version} for {', '.join(image.platforms)}", err=not output.is_file())
 
 
 @app.command("show", epilog="Example: edgewright agent-image show")
@@ -74,7 +74,8 @@ def save(file: Archive) -> None:
     settings = local_settings()
     layout = _layout(settings)
     image = layout.save(file, _published(layout).reference(_registry(settings)))
-    typer.echo(f"{file}: {image.reference(_registry(settings))}")
+    is_pipe = not file.is_file()  # which gets the image alone
+    typer.echo(f"{file}: {image.reference(_registry(settings))}", err=is_pipe)
 
 
 @app.command("add", epilog="Example: edgewright agent-image add agent-arm64.tar")

@@ -1,7 +1,6 @@
 """`edgewright doctor`: says in plain words what is wrong, and what to do about it."""
 
 import asyncio
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from edgewright.cli.checks import Check, CheckVerdict, machine_checks
+from edgewright.cli.commands.screen import show_json
 from edgewright.cli.endpoints import read_endpoints
 from edgewright.cli.failures import ExitCode, of_settings
 from edgewright.cli.invocation import typed
@@ -34,7 +34,7 @@ def doctor(
     """
     examined = _examine(repositories=repositories)
     if as_json:
-        typer.echo(json.dumps([asdict(check) for check in examined.checks], indent=2))
+        show_json([asdict(check) for check in examined.checks])
     else:
         _show(examined)
     if any(check.verdict is CheckVerdict.WRONG for check in examined.checks):

@@ -23,6 +23,7 @@ from edgewright.adapters.temporal.nudging import nudge_all
 from edgewright.adapters.temporal.setup import prepare, rebuild
 from edgewright.adapters.webhook.key_file import FILE_NAME as WEBHOOK_KEY
 from edgewright.adapters.webhook.key_file import KEY_BYTES
+from edgewright.application.installation import ensure_installation_id
 from edgewright.application.rendering import RENDERED_WITH, RENDERER_IN_FORCE
 from edgewright.cli.admin_token import ensure_admin_token
 from edgewright.cli.demo import want_demo
@@ -85,6 +86,7 @@ async def _initialise_storage(settings: Settings, *, demo: bool, new_git_storage
         if demo and await config.get(APP_INSTALLATION, SERVICE_CLUSTER_MANAGER) is None:
             want_demo(settings.home)
         await _fix_organisation(config, settings.organisation)
+        await ensure_installation_id(config)
         defaults = default_entries(settings.organisation)
         await config.install([NewEntry(entry.app, entry.object, entry.klass, entry.body) for entry in defaults])
         await _extend_settings_schema(config, defaults)

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, NoReturn, cast
 
@@ -38,7 +39,7 @@ from edgewright.cli.commands import (
     upgrade_list,
     webhook,
 )
-from edgewright.cli.commands.options import example
+from edgewright.cli.commands.options import example, take_output
 from edgewright.cli.failures import (
     CliError,
     ExitCode,
@@ -191,18 +192,26 @@ def edgewright(
 
 
 def command_tree() -> typer.core.TyperGroup:
-    """All commands. Whatever goes through a gateway takes `--context`, too."""
+    """All commands. Whatever goes through a gateway takes `--context`, too; what takes `--json`, also `--output`."""
     # Unlike get_group, it has the options for completion.
     root = cast(typer.core.TyperGroup, typer.main.get_command(app))
     (option,) = (each for each in root.params if each.name == "context")
     below: list[Any] = [root.commands[name] for name, panel in _panels(root) if panel == _GATEWAY]
-    while below:
-        command = below.pop()
-        if isinstance(command, typer.core.TyperGroup):
-            below += command.commands.values()
-        elif all(each.name != option.name for each in command.params):
+    for command in _commands([root]):
+        take_output(command)
+    for command in _commands(below):
+        if all(each.name != option.name for each in command.params):
             command.params.append(option)
     return root
+
+
+def _commands(commands: Iterable[Any]) -> Iterator[Any]:
+    """These, and those of groups among them, without the groups."""
+    for command in commands:
+        if isinstance(command, typer.core.TyperGroup):
+            yield from _commands(command.commands.values())
+        else:
+            yield command
 
 
 def _panels(root: typer.core.TyperGroup) -> list[tuple[str, str]]:

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from uuid import UUID
 
 import httpx
 from sqlalchemy import make_url
@@ -17,6 +18,7 @@ from edgewright.adapters.database.engine.engine import Database
 from edgewright.adapters.database.migrations import known_revisions, present_revisions
 from edgewright.adapters.temporal.client import connect
 from edgewright.adapters.temporal.sweep_schedule import is_paused
+from edgewright.application.installation import installation_id
 from edgewright.cli.admin_token import holds_valid_token
 from edgewright.cli.checks import Check, CheckVerdict
 from edgewright.cli.endpoints import Endpoints
@@ -55,7 +57,18 @@ async def service_checks(settings: Settings, endpoints: Endpoints | None = None)
         return stored
     running = [check async for check in _temporal(settings, endpoints)]
     running += await asyncio.to_thread(_gateway, endpoints)
-    return [*stored, *running, *await asyncio.to_thread(outside_checks, settings)]
+    return [*stored, *running, *await asyncio.to_thread(outside_checks, settings, await _centre(settings))]
+
+
+async def _centre(settings: Settings) -> UUID | None:
+    """The ID of this centre; None where the database does not say: another check says what is wrong with that."""
+    if settings.external_url_is_loopback:
+        return None
+    try:
+        async with open_ports(settings) as ports:
+            return await installation_id(ports.config)
+    except EdgewrightError:
+        return None
 
 
 async def _stored(settings: Settings) -> AsyncIterator[Check]:

@@ -13,6 +13,7 @@ from edgewright.adapters.database.migrations import OtherSchema
 from edgewright.adapters.database.upkeep.after_restore import begin_anew, clusters_with_staged_secrets, is_listened_to
 from edgewright.adapters.git.bundles import return_from_archive
 from edgewright.application.committed_requests import already_committed, by_request
+from edgewright.application.installation import renew_installation_id
 from edgewright.application.repository_ahead import PUT_BACK_TRAILER, entered_since, removal_undone, taken_away
 from edgewright.application.shared_repositories import SharedRepositories
 from edgewright.cli.backup_manifest import Manifest
@@ -77,6 +78,7 @@ async def settle(settings: Settings, made_at: datetime) -> Settled:
     """Prepares the database in its place."""
     async with open_ports(settings) as ports:
         wanted = await begin_anew(ports.database, made_at=made_at)
+        await renew_installation_id(ports.config)
         shared = [each.uuid for each in await SharedRepositories(ports.config, ports.git).all()]
         returned = sum(return_from_archive(ports.repositories.root, each) for each in (*wanted, *shared))
         for cluster in wanted:

@@ -14,6 +14,8 @@ KUBERNETES_NAMESPACE = "kube-system"
 """Its UID identifies a Kubernetes cluster; sealed-secrets keeps its keys there."""
 EDGEWRIGHT_NAMESPACE = "edgewright"
 """The default namespace for Edgewright's own objects on an edge."""
+KUBERNETES_PREFIX = "kube-"
+"""Kubernetes reserves names with this prefix for its own namespaces."""
 NAMESPACE_LIMIT = 63
 SECRET_NAME_LIMIT = 250
 """Kubernetes allows 253; but the Secret's file is NAME.yaml, and a file name has at most 255 bytes."""
@@ -42,6 +44,22 @@ def check_namespace(namespace: str) -> str:
             where="namespace",
         )
     return namespace
+
+
+def check_cluster_namespace(namespace: str) -> None:
+    """Refuses the namespaces of Kubernetes as that of a cluster. A cluster that has one already keeps it.
+
+    Raises:
+        Invalid: code ``namespace_reserved``.
+    """
+    if namespace.startswith(KUBERNETES_PREFIX):
+        raise Invalid(
+            f"A cluster cannot use the namespace {namespace}: names that begin with {KUBERNETES_PREFIX} belong to "
+            "Kubernetes.",
+            code="namespace_reserved",
+            hint=f"Leave the namespace out to use {EDGEWRIGHT_NAMESPACE}, or choose a name of your own.",
+            where="/namespace",
+        )
 
 
 def check_secret_name(name: str) -> str:

@@ -38,7 +38,8 @@ class ClusterWishes(Protocol):
             create_object: registers the object under class *Edge cluster* (REST does, the Config Store does not).
 
         Raises:
-            Invalid: ``name_invalid``, ``schema_violation``, ``values_undeliverable``.
+            Invalid: ``name_invalid``, ``namespace_reserved`` (a namespace of Kubernetes that the cluster does
+                not have already), ``schema_violation``, ``values_undeliverable``.
             Conflict: ``name_taken``; ``name_immutable`` (a cluster keeps its name, also when removed);
                 ``namespace_immutable`` (an edge of the present generation is attached in another one);
                 ``deleting`` (a deletion is under way); ``wrong_class``.
@@ -95,7 +96,7 @@ class ClusterWishes(Protocol):
 
         For new hardware, also starts the next generation, revokes the credentials of the old one, replaces tokens,
         and clears edge status, certificate, lease and acceptance. ``Conflict`` code ``deleting`` during a deletion,
-        ``namespace_immutable`` on the same hardware.
+        ``namespace_immutable`` on the same hardware; ``Invalid`` code ``namespace_reserved``.
         """
 
     async def set_paused(

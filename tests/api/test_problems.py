@@ -160,8 +160,15 @@ async def test_a_token_that_bad_quoting_moved_into_the_path_is_not_logged(
 async def test_ping_says_who_this_is(anybody: httpx.AsyncClient) -> None:
     body = (await anybody.get("/ping")).json()
     assert UUID(body["service"]) == UUID("2706aa43-a826-441e-9cec-cd3d4ce623c2")
-    assert set(body) == {"service", "version", "software"}
+    assert set(body) == {"service", "version", "software", "installation"}
     assert set(body["software"]) == {"vendor", "application", "revision"}
+
+
+async def test_all_gateways_of_a_centre_say_the_same_of_it(centre: GatewayCentre) -> None:
+    here = uuid4()
+    transport = httpx.ASGITransport(create_app(replace(centre.gateway, installation=here)))
+    async with httpx.AsyncClient(transport=transport, base_url="http://x") as anybody:
+        assert (await anybody.get("/ping")).json()["installation"] == str(here)
 
 
 async def test_readiness_names_the_part_and_forgives_temporal(

@@ -9,10 +9,11 @@ import httpx
 import pytest
 import yaml
 from flux_file import CONTROLLERS, flux_file, sha256_of
-from gateway_centre import EdgeCredentials, GatewayCentre, bearer, fence_of
+from gateway_centre import CONFIGURATION_APP, EdgeCredentials, GatewayCentre, bearer, fence_of
 from pod_environment import variables_of
 from resealing_edge import ResealingEdge, status, to_put
 
+from edgewright.adapters.database.clusters import configuration_writes
 from edgewright.agent.settings import SEALING_URL, read_settings
 from edgewright.bootstrap import AgentPod
 from edgewright.domain.kubernetes_names import SecretKey, SecretReference
@@ -115,12 +116,52 @@ async def test_where_workloads_live_beside_edgewright_only_its_own_secrets_are_r
 
 @pytest.mark.parametrize("namespace", ["kube-system", "flux-system"])
 async def test_a_cluster_that_names_anothers_namespace_for_its_own_opens_nothing_of_it(
-    centre: GatewayCentre, operator: httpx.AsyncClient, namespace: str
+    centre: GatewayCentre, operator: httpx.AsyncClient, namespace: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    bold = await centre.register(await centre.create("paint-shop", namespace=namespace))
+    with monkeypatch.context() as earlier:  # an earlier version took kube-system
+        earlier.setattr(configuration_writes, "check_cluster_namespace", lambda _namespace: None)
+        cluster = await centre.create("paint-shop", namespace=namespace)
+    bold = await centre.register(cluster)
     await report(centre, bold, 1)
     wanted = place(bold.cluster, namespace, "db/password")
     assert refusal(await operator.put(wanted, content=b"x")) == (422, "namespace_reserved")
+
+
+@pytest.mark.parametrize("namespace", ["kube-system", "kube-public", "kube-node-lease", "kube-more"])
+async def test_no_door_puts_a_cluster_into_a_namespace_of_kubernetes(
+    centre: GatewayCentre, admin: httpx.AsyncClient, namespace: str
+) -> None:
+    cluster = await centre.create("paint-shop")
+    shown, entry = f"/v1/cluster/{cluster}", f"/v1/app/{CONFIGURATION_APP}/object/{cluster}"
+    for answer in (
+        await admin.post("/v1/cluster", json={"name": "line-4", "namespace": namespace}),
+        await admin.patch(shown, json={"namespace": namespace}),
+        await admin.post(f"{shown}/recreate", json={"namespace": namespace}),
+        await admin.post(f"{shown}/recreate", json={"namespace": namespace, "new_hardware": True}),
+        await admin.put(entry, json={"name": "paint-shop", "namespace": namespace}),
+    ):
+        assert refusal(answer) == (422, "namespace_reserved")
+        assert answer.json()["where"] == "/namespace"
+    assert [each["name"] for each in (await admin.get("/v1/cluster")).json()["items"]] == ["paint-shop"]
+    assert (await centre.row(cluster)).spec.namespace == "edgewright"
+
+
+async def test_a_cluster_of_an_earlier_version_keeps_its_namespace_of_kubernetes(
+    centre: GatewayCentre, admin: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as earlier:
+        earlier.setattr(configuration_writes, "check_cluster_namespace", lambda _namespace: None)
+        cluster = await centre.create("paint-shop", namespace="kube-system")
+    shown, entry = f"/v1/cluster/{cluster}", f"/v1/app/{CONFIGURATION_APP}/object/{cluster}"
+    assert (await admin.patch(shown, json={"values": {"a": 1}})).status_code == 200
+    assert (await admin.post(f"{shown}/recreate")).status_code == 202
+    assert (await admin.post(f"{shown}/recreate", json={"new_hardware": True})).status_code == 202
+    body = (await admin.get(entry)).json()
+    assert (await admin.delete(entry)).status_code == 204
+    assert (await admin.put(entry, json=body)).status_code == 201
+    assert refusal(await admin.patch(shown, json={"namespace": "kube-public"})) == (422, "namespace_reserved")
+    assert (await admin.patch(shown, json={"namespace": "edgewright"})).status_code == 200
+    assert refusal(await admin.patch(shown, json={"namespace": "kube-system"})) == (422, "namespace_reserved")
 
 
 async def test_the_namespace_of_the_flux_that_edges_get_is_reserved(

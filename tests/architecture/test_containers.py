@@ -27,6 +27,10 @@ NAME_OF_A_SECRET = "EDGEWRIGHT_AGENT_PULL_SECRET"
 SECRET_NAME = re.compile(r"PASSWORD|PWD|TOKEN|SECRET")
 PINNED = re.compile(r"[a-z/-]+:[a-z0-9.-]+@sha256:[0-9a-f]{64}")
 WITHOUT_DEFAULT = re.compile(r"\$\{[A-Z_]+:\?[^}]+\}")
+OWN_IMAGE = re.compile(r"([a-z0-9-]+(?:\.[a-z0-9-]+)+(?::\d+)?)/(?:[\w.-]+/)*edgewright[\w/.-]*[:@]")
+"""The registry in the name of an image of ours."""
+RESERVED_NAME = re.compile(r"(?:[a-z0-9-]+\.)*example\.(?:com|org)(?::\d+)?|192\.0\.2\.\d+(?::\d+)?")
+"""What nobody can register (RFC 2606, RFC 5737)."""
 
 
 def _known_variables() -> set[str]:
@@ -101,6 +105,23 @@ def test_no_secret_has_a_default(compose: dict[str, Any]) -> None:
     }
     assert secrets
     assert {name: value for name, value in secrets.items() if not WITHOUT_DEFAULT.search(value)} == {}
+
+
+def test_no_published_default_has_edges_pull_the_agent_from_elsewhere(
+    root: Path, compose: dict[str, Any], dockerfile: list[str], documents: list[Path]
+) -> None:
+    """docs/adr/0023: whoever registers a name that nobody owns decides what runs on edges."""
+    assert Settings.model_fields["agent_image"].default is None
+    services = [each["environment"] for each in compose["services"].values() if "environment" in each]
+    given = {each["EDGEWRIGHT_AGENT_IMAGE"] for each in services if "EDGEWRIGHT_AGENT_IMAGE" in each}
+    assert given == {"${EDGEWRIGHT_AGENT_IMAGE:-}"}
+    assert not [line for line in dockerfile if "EDGEWRIGHT_AGENT_IMAGE" in line]
+    examples = [path for path in (root / "docs" / "examples").rglob("*") if path.is_file()]
+    texts = [path.read_text("utf-8") for path in (*documents, *examples, root / "edgewright" / "settings.py")]
+    named = {host for text in texts for host in OWN_IMAGE.findall(text)}
+    assert named, "the pattern finds nothing any more"
+    assert [host for host in named if not RESERVED_NAME.fullmatch(host)] == []
+    assert OWN_IMAGE.findall("image: ghcr.io/somebody/edgewright-agent:1.2.3") == ["ghcr.io"]
 
 
 def test_nothing_but_loopback_is_published_and_temporals_port_not_at_all(compose: dict[str, Any]) -> None:

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import IO, Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from pydantic.alias_generators import to_camel
@@ -206,24 +206,28 @@ class ImageLayout:
     def save(self, target: Path, reference: str) -> PublishedImage:
         """Writes the image as an archive that containerd, k3s, kind, k3d, podman and docker load.
 
+        It is written once, beside the target, and takes its place when it is whole. A pipe or a device gets it as it
+        is made.
+
         Args:
             reference: what they are to call the image.
 
         Raises:
             NotFound: code ``agent_image_unset``: none has been built.
+            Invalid: code ``image_invalid``: a blob is missing or damaged.
+            OSError: the target cannot be written.
         """
         newest = next(iter(self._kept()), None)
         if newest is None:
             raise NotFound("No image of the agent has been built here.", code="agent_image_unset")
         outer = newest.outer.model_copy(update={"annotations": {TAG: newest.image.version, _NAME: reference}})
-        with self.work() as work:
-            made = Path(work) / "archive"
-            with tarfile.open(made, "w", format=tarfile.PAX_FORMAT) as archive:
-                _add(archive, "oci-layout", _MARK)
-                _add(archive, "index.json", as_json(Index(manifests=[outer])))
-                for digest in sorted({newest.image.digest, *self._checked(newest.platforms)}):
-                    _add(archive, f"blobs/{digest.replace(':', '/')}", self._path(digest).read_bytes())
-            shutil.move(made, target)
+        digests = sorted({newest.image.digest, *self._checked(newest.platforms)})
+        form = tarfile.PAX_FORMAT
+        with _written_whole(target) as stream, tarfile.open(fileobj=stream, mode="w|", format=form) as tar:
+            _add(tar, "oci-layout", _MARK)
+            _add(tar, "index.json", as_json(Index(manifests=[outer])))
+            for digest in digests:
+                _add(tar, f"blobs/{digest.replace(':', '/')}", self._path(digest).read_bytes())
         return newest.image
 
     def load(self, source: Path, *, version: str) -> PublishedImage:
@@ -343,6 +347,26 @@ def _add(archive: tarfile.TarFile, name: str, content: bytes) -> None:
     entry = tarfile.TarInfo(name)
     entry.size = len(content)
     archive.addfile(entry, io.BytesIO(content))
+
+
+@contextmanager
+def _written_whole(target: Path) -> Iterator[IO[bytes]]:
+    """A stream into a file beside the target, which it replaces at the end of the block; nothing stays of one that
+    fails. What is there and no file, such as a pipe, is written itself."""
+    if target.exists() and not target.is_file():
+        with target.open("wb") as stream:
+            yield stream
+        return
+    place = target.resolve()  # a link stays
+    descriptor, made = tempfile.mkstemp(dir=place.parent, prefix=_MAKING)
+    try:
+        with os.fdopen(descriptor, "wb") as stream:
+            os.fchmod(descriptor, 0o644)
+            yield stream
+        Path(made).replace(place)
+    except BaseException:
+        Path(made).unlink(missing_ok=True)
+        raise
 
 
 def _write(made: Path, content: bytes, folder: Path) -> None:

@@ -119,7 +119,9 @@ def set_fields(
         str | None, typer.Option("--namespace", help="Namespace on the edge.", show_default=False)
     ] = None,
     chart: Chart = None,
-    bare: Annotated[bool | None, typer.Option("--bare/--no-bare", help="Deliver no chart, or one again.")] = None,
+    bare: Annotated[
+        bool | None, typer.Option("--bare/--no-bare", help="The edge has its own Flux, or gets ours.")
+    ] = None,
     values: Annotated[
         Path | None,
         typer.Option(

@@ -41,7 +41,7 @@ def create(
     ],
     namespace: _NamespaceOption = None,
     chart: Chart = None,
-    bare: Annotated[bool, typer.Option("--bare", help="Deliver no chart.")] = False,
+    bare: Annotated[bool, typer.Option("--bare", help="The edge has its own Flux: deliver all but Flux.")] = False,
     values: Values = None,
     label: Annotated[
         list[str] | None,
@@ -90,7 +90,7 @@ def recreate(
     ] = None,
     chart: Chart = None,
     bare: Annotated[
-        bool | None, typer.Option("--bare/--no-bare", help="Deliver no chart, or deliver one again.")
+        bool | None, typer.Option("--bare/--no-bare", help="The edge has its own Flux, or gets ours.")
     ] = None,
     values: Values = None,
     yes: Yes = False,

@@ -10,7 +10,7 @@ from edgewright.cli.commands.asking import require_yes
 from edgewright.cli.commands.durations import seconds_of, until
 from edgewright.cli.commands.naming import named
 from edgewright.cli.commands.options import AsJson, ClusterName, Command, Panel, Yes
-from edgewright.cli.commands.screen import Document, clean, moment, result, say, show_json
+from edgewright.cli.commands.screen import Document, clean, demand_more_than_a_name, moment, result, say, show_json
 from edgewright.cli.failures import CliError
 from edgewright.cli.invocation import typed
 from edgewright.domain.cluster import Role
@@ -28,6 +28,7 @@ def bootstrap(
     as_json: AsJson = False,
 ) -> None:
     """Print the line that attaches a Kubernetes cluster; it replaces earlier unused lines."""
+    demand_more_than_a_name("the line")
     seconds = seconds_of(expires_in, "--expires-in", shortest=_SHORTEST_TOKEN, longest=_LONGEST_TOKEN)
     with connect() as gateway:
         try:
@@ -123,7 +124,7 @@ def rotate(
         meant = named(gateway, cluster)
         document = gateway.post(f"{meant.path}/credential/rotate", {"roles": role} if role else None)
     if as_json:
-        show_json(document)
+        show_json(document, names=[meant.text])
     else:
         result(f"The edge is asked to replace: {', '.join(document['roles'])}. The timeline tells when it has.")
 
@@ -139,7 +140,7 @@ def revoke(cluster: ClusterName, yes: Yes = False, as_json: AsJson = False) -> N
         require_yes(f"Revoke the credentials of {name}?", yes=yes)
         revoked = gateway.delete(f"/v1/cluster/{document['uuid']}/credential")
     if as_json:
-        show_json(revoked)
+        show_json(revoked, names=[name])
         return
     count = revoked["revoked"]
     if count == 0:

@@ -77,6 +77,17 @@ def charts(incomplete: str) -> list[Offer]:
     return _soon(ask, incomplete)
 
 
+def repositories(incomplete: str) -> list[Offer]:
+    """Names of repositories of your own that begin so, and which of them are empty."""
+
+    def ask() -> Iterable[Offer]:
+        with connected(find_destination()) as gateway:
+            found = gateway.get("/v1/repository", timeout=PATIENCE_SECONDS)["items"]
+        return [(item["name"], "" if item["commit"] else "nothing pushed yet") for item in found if item["own"]]
+
+    return _soon(ask, incomplete)
+
+
 def steps(incomplete: str) -> list[Offer]:
     """Names of steps that begin so; no gateway is asked."""
     return [(step.value, "") for step in StepName if step.value.startswith(incomplete)]

@@ -187,7 +187,7 @@ def show(
         "own_authorities": bool(destination.ca_certificates or destination.ca_bundle),
     }
     if as_json:
-        show_json(document)
+        show_json(document, names=[name or destination.url])
         return
     show_facts(
         [

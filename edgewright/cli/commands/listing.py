@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from rich.text import Text
 
-from edgewright.cli.commands.options import Form
+from edgewright.cli.commands.options import Form, contradiction
 from edgewright.cli.commands.screen import (
     Column,
     Document,
@@ -17,7 +17,6 @@ from edgewright.cli.commands.screen import (
     show_yaml,
     table_lines,
 )
-from edgewright.cli.failures import CliError, ExitCode
 
 PEOPLES_FORMS = frozenset({Form.TABLE, Form.WIDE})
 
@@ -44,9 +43,7 @@ def form_of(output: Form, *, as_json: bool) -> Form:
         CliError: they contradict each other.
     """
     if as_json and output not in {Form.TABLE, Form.JSON}:
-        raise CliError(
-            f"--json and --output {output} contradict each other.", "Give only one of them.", ExitCode.USAGE
-        )
+        raise contradiction(output)
     return Form.JSON if as_json else output
 
 
@@ -58,7 +55,7 @@ def show_document(document: object, names: Sequence[str], form: Form, *, one_of_
         one_of_many: others come before or after it: one line of JSON, or one document of a YAML stream.
     """
     if form is Form.JSON:
-        show_json(document, indent=None if one_of_many else 2)
+        show_json(document, indent=None if one_of_many else 2, names=names)
     elif form is Form.YAML:
         show_yaml(document, one_of_many=one_of_many)
     elif form is Form.NAME:

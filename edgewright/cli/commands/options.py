@@ -2,14 +2,18 @@
 
 import json
 from collections.abc import Callable, Sequence
+from copy import copy
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache, wraps
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+import typer.main
 
 from edgewright.cli.commands import completion
+from edgewright.cli.commands.screen import MachineForm, shown_as
 from edgewright.cli.failures import CliError, ExitCode
 
 
@@ -85,6 +89,64 @@ class Command:
     def join(self, group: typer.Typer) -> None:
         """Makes it a command of the group."""
         group.command(self.name, rich_help_panel=self.panel.value, epilog=example(self.example))(self.run)
+
+
+def take_output(command: Any) -> None:
+    """Gives a command that takes `--json`, and no `--output` of its own, `--output json|yaml|name`.
+
+    Args:
+        command: as Typer has made it.
+    """
+    names = [each.name for each in command.params]
+    if "as_json" not in names or "output" in names:
+        return
+    option = copy(_output_option())
+    if command.context_settings.get("ignore_unknown_options"):
+        option.opts = ["--output"]  # what begins with -o may be a secret in the wrong place, and would be repeated
+    command.params.insert(names.index("as_json"), option)
+    command.callback = _showing(command.callback)
+
+
+@cache
+def _output_option() -> Any:
+    carrier = typer.Typer()
+    carrier.command()(_take_form)
+    command: Any = typer.main.get_command(carrier)
+    return next(each for each in command.params if each.name == "output")
+
+
+def _take_form(
+    output: Annotated[
+        MachineForm | None,
+        typer.Option(
+            "--output",
+            "-o",
+            metavar="FORM",
+            help="json, yaml: the API's document; name: only names.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Declares the option."""
+
+
+def _showing(run: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(run)
+    def shown(*, output: MachineForm | None, as_json: bool, **given: Any) -> Any:
+        if output is None:
+            return run(as_json=as_json, **given)
+        form = MachineForm(output)
+        if as_json and form is not MachineForm.JSON:
+            raise contradiction(form)
+        with shown_as(form):
+            return run(as_json=True, **given)
+
+    return shown
+
+
+def contradiction(form: str) -> CliError:
+    """What is wrong with asking for JSON and for another form."""
+    return CliError(f"--json and --output {form} contradict each other.", "Give only one of them.", ExitCode.USAGE)
 
 
 def labels_of(texts: Sequence[str]) -> dict[str, str]:

@@ -6,6 +6,7 @@ from urllib.parse import quote
 import typer
 
 from edgewright.cli.client import connect
+from edgewright.cli.commands import completion
 from edgewright.cli.commands.asking import require_yes
 from edgewright.cli.commands.durations import ago
 from edgewright.cli.commands.listing import Listing, form_of, show_listing
@@ -38,13 +39,16 @@ _REPOSITORIES = Listing(
     name=lambda each: str(each["name"]),
 )
 
+_HELP = "Name of the repository, without shared/."
+NewRepository = Annotated[str, typer.Argument(metavar="NAME", help=_HELP, show_default=False)]
 RepositoryName = Annotated[
-    str, typer.Argument(metavar="NAME", help="Name of the repository, without shared/.", show_default=False)
+    str,
+    typer.Argument(metavar="NAME", help=_HELP, show_default=False, autocompletion=completion.repositories),
 ]
 
 
 @app.command("create", epilog=example("repository create press-line"))
-def create(name: RepositoryName, as_json: AsJson = False) -> None:
+def create(name: NewRepository, as_json: AsJson = False) -> None:
     """Create an empty repository that you push to and every edge reads."""
     check_repository_name(name)
     with connect() as gateway:

@@ -5,8 +5,11 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from enum import StrEnum
 from itertools import chain
 from operator import itemgetter
 from typing import Any
@@ -15,6 +18,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from edgewright.cli.failures import CliError, ExitCode
 from edgewright.domain.cluster import Phase, StepState
 
 Document = Mapping[str, Any]
@@ -61,9 +65,67 @@ def say(text: str) -> None:
     sys.stderr.flush()
 
 
-def show_json(document: object, *, indent: int | None = 2) -> None:
-    """A document of the API as the result; ``indent`` None: on one line."""
-    result(_ESCAPABLE.sub(_escaped, json.dumps(document, indent=indent, ensure_ascii=False)))
+class MachineForm(StrEnum):
+    """How a command shows what it has done to those who do not want to read sentences."""
+
+    JSON = "json"
+    YAML = "yaml"
+    NAME = "name"
+
+
+_FORM: ContextVar[MachineForm] = ContextVar("_FORM", default=MachineForm.JSON)
+
+
+@contextmanager
+def shown_as(form: MachineForm) -> Iterator[None]:
+    """Has ``show_json`` show documents in another form within the block."""
+    before = _FORM.set(form)
+    try:
+        yield
+    finally:
+        _FORM.reset(before)
+
+
+def demand_more_than_a_name(what: str) -> None:
+    """Refuses `--output name` for a command whose document holds something that is shown only once.
+
+    Raises:
+        CliError: the command was asked for the name only.
+    """
+    if _FORM.get() is MachineForm.NAME:
+        raise CliError(
+            f"`--output name` would not show {what}, and nothing shows it later.",
+            "Use json or yaml. Nothing was done.",
+            ExitCode.USAGE,
+        )
+
+
+def show_json(document: object, *, indent: int | None = 2, names: Sequence[str] = ()) -> None:
+    """A document of the API as the result: JSON, or the form that `--output` asks for.
+
+    Args:
+        indent: None: on one line, as others come before or after it.
+        names: what the document is about, where it does not say so itself.
+    """
+    match _FORM.get():
+        case MachineForm.JSON:
+            result(_ESCAPABLE.sub(_escaped, json.dumps(document, indent=indent, ensure_ascii=False)))
+        case MachineForm.YAML:
+            plain = json.loads(json.dumps(document))  # YAML has no words for enums
+            show_yaml(plain, one_of_many=indent is None)
+        case MachineForm.NAME:
+            for name in dict.fromkeys(names or _names_in(document)):
+                result(clean(name))
+
+
+def _names_in(document: object) -> list[str]:
+    """The names of what a document describes; of each item, if it has items. What has no name has an ID."""
+    if isinstance(document, Mapping):
+        items = document.get("items", [document])
+    else:
+        items = document if isinstance(document, list) else []
+    found = [next((each[key] for key in ("name", "uuid", "id") if each.get(key)), None) for each in items]
+    return [str(name) for name in found if name is not None]
 
 
 def show_yaml(document: object, *, one_of_many: bool = False) -> None:

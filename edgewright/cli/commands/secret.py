@@ -115,7 +115,8 @@ def delete(
             commit = send_once(gateway, "DELETE", key_path(meant, place, wanted[0])).headers.get(COMMIT_HEADER)
         else:
             commit = delete_keys(gateway, meant, place, wanted)
-    show_commit(commit, f"{secret} {', '.join(wanted)} of {meant.text}", "is deleted", as_json=as_json)
+    what = f"{secret} {', '.join(wanted)} of {meant.text}"
+    show_commit(commit, what, "is deleted", secret=secret, as_json=as_json)
 
 
 @app.command("list", epilog=example("secret list press-shop"))
@@ -154,7 +155,7 @@ def reseal(
         meant = named(gateway, cluster)
         document = gateway.post(f"{meant.path}/reseal", {"reason": reason})
     if as_json:
-        show_json(document)
+        show_json(document, names=[meant.text])
         return
     result(
         f"{meant.text} is to re-seal {document['left']} of {document['secrets']} Secrets with its next heartbeats."

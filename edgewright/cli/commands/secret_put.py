@@ -101,7 +101,14 @@ def put(
     """Set one key of a Secret from a prompt, stdin or a file, or several keys in one commit."""
     several = bool(files or env_files or literals)
     _check_arguments(context.args, key, source, several=several)
-    how = how_of(dry_run=dry_run, create_namespace=create_namespace, wait=wait, timeout=timeout, as_json=as_json)
+    how = how_of(
+        dry_run=dry_run,
+        create_namespace=create_namespace,
+        allow_empty=allow_empty,
+        wait=wait,
+        timeout=timeout,
+        as_json=as_json,
+    )
     place, template = place_of(secret), template_of(secret_type, labels, annotations)
     rules = ValueRules(keep_newline, allow_empty=allow_empty)
     only = None if several else check_secret_key(key or "")

@@ -64,15 +64,33 @@ class How:
     create_namespace: bool
     wait_seconds: float | None
     as_json: bool
+    allow_empty: bool = False
 
     @property
     def params(self) -> dict[str, str] | None:
         """Query parameters of the request."""
-        asked = {"dryrun": self.dry_run, "create_namespace": self.create_namespace}
-        return {name: "true" for name, is_on in asked.items() if is_on} or None
+        namespace = {"create_namespace": self.create_namespace}
+        return _switched_on({"dryrun": self.dry_run, **namespace, "allow_empty": self.allow_empty})
+
+    @property
+    def params_of_many(self) -> dict[str, str] | None:
+        """Query parameters where a request sets many keys, and each says itself whether its namespace is created."""
+        return _switched_on({"dryrun": self.dry_run, "allow_empty": self.allow_empty})
 
 
-def how_of(*, dry_run: bool, wait: bool, timeout: str, as_json: bool, create_namespace: bool = False) -> How:
+def _switched_on(flags: Mapping[str, bool]) -> dict[str, str] | None:
+    return {name: "true" for name, is_on in flags.items() if is_on} or None
+
+
+def how_of(
+    *,
+    dry_run: bool,
+    wait: bool,
+    timeout: str,
+    as_json: bool,
+    create_namespace: bool = False,
+    allow_empty: bool = False,
+) -> How:
     """What options say.
 
     Raises:
@@ -85,7 +103,7 @@ def how_of(*, dry_run: bool, wait: bool, timeout: str, as_json: bool, create_nam
             ExitCode.USAGE,
         )
     seconds = seconds_of(timeout, "--timeout")
-    return How(dry_run, create_namespace, seconds if wait else None, as_json)
+    return How(dry_run, create_namespace, seconds if wait else None, as_json, allow_empty)
 
 
 def place_of(secret: str) -> SecretReference:
@@ -152,7 +170,7 @@ def set_values(
         ],
         **({"secrets": [{**secret, **more}]} if template else {}),
     }
-    return _change(gateway, meant, body, {"dryrun": "true"} if how.dry_run else None)
+    return _change(gateway, meant, body, how.params_of_many)
 
 
 def delete_keys(
@@ -188,12 +206,12 @@ def tell_sealed(
         say(f"Warning: {clean(warning)}")
     commit, what = answer.headers.get(COMMIT_HEADER), f"{secret} {keys} of {meant.text}"
     if how.wait_seconds is None:
-        show_commit(commit, what, "is sealed", as_json=how.as_json)
+        show_commit(commit, what, "is sealed", secret=secret, as_json=how.as_json)
         return
     (say if how.as_json else result)(f"{what} is sealed, commit {commit}.")
     began = time.monotonic()
     wait_until_opened(gateway, meant, place_of(secret), seconds=how.wait_seconds)
-    _show_opened(commit, f"{meant.text} has opened {secret}", began, as_json=how.as_json)
+    _show_opened(commit, f"{meant.text} has opened {secret}", began, secret=secret, as_json=how.as_json)
 
 
 def tell_changed(
@@ -206,25 +224,27 @@ def tell_changed(
     """
     commit, what = answer.headers.get(COMMIT_HEADER), f"{secret} {names} of {meant.text}"
     if how.wait_seconds is None:
-        show_commit(commit, what, "is changed", as_json=how.as_json, could="changed")
+        show_commit(commit, what, "is changed", secret=secret, as_json=how.as_json, could="changed")
         return
     (say if how.as_json else result)(f"{what} is changed, commit {commit}.")
     began = time.monotonic()
     wait_until_opened(gateway, meant, place_of(secret), seconds=how.wait_seconds, values_stay=True)
-    _show_opened(commit, f"{meant.text} has changed {secret}", began, as_json=how.as_json)
+    _show_opened(commit, f"{meant.text} has changed {secret}", began, secret=secret, as_json=how.as_json)
 
 
-def _show_opened(commit: str | None, done: str, began: float, *, as_json: bool) -> None:
+def _show_opened(commit: str | None, done: str, began: float, *, secret: str, as_json: bool) -> None:
     if as_json:
-        show_json({"commit": commit, "edge_state": EdgeState.OPENED})
+        show_json({"commit": commit, "edge_state": EdgeState.OPENED}, names=[secret])
     else:
         result(f"{done} after {spoken(time.monotonic() - began)}.")
 
 
-def show_commit(commit: str | None, what: str, done: str, *, as_json: bool, could: str = "sealed") -> None:
+def show_commit(
+    commit: str | None, what: str, done: str, *, secret: str, as_json: bool, could: str = "sealed"
+) -> None:
     """Says what was done, and in which commit; after a dry run, what could be."""
     if as_json:
-        show_json({"commit": commit})
+        show_json({"commit": commit}, names=[secret])
     elif commit is None:
         result(f"{what} could be {could}; nothing was stored.")
     else:

@@ -8,7 +8,7 @@ from edgewright.cli.client import GatewayClient, connect
 from edgewright.cli.commands.durations import ago, ahead, seconds_of, until
 from edgewright.cli.commands.listing import Listing, form_of, show_listing
 from edgewright.cli.commands.options import AsJson, Form, Output, example
-from edgewright.cli.commands.screen import Column, Document, moment, result, say, show_json
+from edgewright.cli.commands.screen import Column, Document, demand_more_than_a_name, moment, result, say, show_json
 from edgewright.cli.failures import CliError, ExitCode
 from edgewright.cli.invocation import typed
 from edgewright.ports.operators import Permission
@@ -60,6 +60,7 @@ def create(
     as_json: AsJson = False,
 ) -> None:
     """Create a token and print it, this once, alone on stdout."""
+    demand_more_than_a_name("the token")
     seconds = (
         None if expires_in is None else seconds_of(expires_in, "--expires-in", shortest=_SHORTEST, longest=_LONGEST)
     )

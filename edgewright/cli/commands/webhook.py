@@ -7,7 +7,7 @@ import typer
 from edgewright.cli.client import connect
 from edgewright.cli.commands.listing import form_of, show_document
 from edgewright.cli.commands.options import AsJson, Form, Output, example
-from edgewright.cli.commands.screen import moment, result, say, show_facts, show_json
+from edgewright.cli.commands.screen import demand_more_than_a_name, moment, result, say, show_facts, show_json
 
 app = typer.Typer(no_args_is_help=True)
 
@@ -20,6 +20,7 @@ def set_webhook(
     as_json: AsJson = False,
 ) -> None:
     """Set or replace the webhook, and print its signing secret, this once, alone on stdout."""
+    demand_more_than_a_name("the signing secret")
     with connect() as gateway:
         document = gateway.post("/v1/webhook", {"url": url})
     if as_json:

@@ -11,6 +11,7 @@ import ssl
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from urllib.parse import SplitResult, urlsplit
+from uuid import UUID
 
 from cryptography import x509
 
@@ -39,11 +40,17 @@ class _Finding(Exception):
 
 @dataclass(frozen=True)
 class _Door:
-    """Where an edge knocks. ``bundle``: PEM that it trusts alone; None: what its machine trusts."""
+    """Where an edge knocks.
+
+    Args:
+        bundle: PEM that it trusts alone; None: what its machine trusts.
+        centre: ID of the centre that has to answer; None: any.
+    """
 
     url: SplitResult
     bundle: str | None
     bind: str
+    centre: UUID | None
 
     @property
     def host(self) -> str:
@@ -58,11 +65,12 @@ class _Door:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-def outside_checks(settings: Settings) -> list[Check]:
+def outside_checks(settings: Settings, centre: UUID | None = None) -> list[Check]:
     """Nothing where the external URL is loopback: what is to be said of that is said elsewhere.
 
     Args:
         settings: those in force, ``as_running``.
+        centre: ID of this centre; None: it is not known.
     """
     if settings.external_url_is_loopback:
         return []
@@ -70,7 +78,7 @@ def outside_checks(settings: Settings) -> list[Check]:
         bundle = settings.ca_bundle.read_text("ascii") if settings.ca_bundle else None
     except (OSError, UnicodeDecodeError):
         return []  # said by the check of that setting
-    door = _Door(urlsplit(settings.effective_external_url), bundle, settings.bind)
+    door = _Door(urlsplit(settings.effective_external_url), bundle, settings.bind, centre)
     try:
         return [_knock(door)]
     except _Finding as found:
@@ -205,7 +213,7 @@ def _end_of(secured: ssl.SSLSocket) -> datetime | None:
 
 
 def _demand_centre(door: _Door, connection: socket.socket) -> None:
-    """Returns if an Edgewright answers ``/ping`` on a connection."""
+    """Returns if this centre answers ``/ping`` on a connection."""
     asked = http.client.HTTPConnection(door.host, door.port, timeout=_SECONDS)
     asked.sock = connection
     try:
@@ -224,6 +232,15 @@ def _demand_centre(door: _Door, connection: socket.socket) -> None:
         raise _Finding(
             f"Another service answers at {door.url.geturl()}: its /ping gives HTTP {status}.", _other_service(door)
         )
+    shown = said.get("installation")
+    if door.centre is not None and shown is None:
+        raise _Finding(
+            f"The Edgewright at {door.url.geturl()} does not say which centre it is, as its version is older.",
+            "If it is this one, restart it. If not: " + _other_service(door),
+            CheckVerdict.WARNING,
+        )
+    if door.centre is not None and shown != str(door.centre):
+        raise _Finding(f"Another Edgewright answers at {door.url.geturl()}, not this one.", _other_service(door))
 
 
 def _other_service(door: _Door) -> str:

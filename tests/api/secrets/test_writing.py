@@ -43,8 +43,26 @@ async def test_a_damaged_repository_is_called_damaged_and_loses_no_other_key(
     assert centre.git.head(cluster) == head
 
 
-async def test_an_empty_value_is_a_value(centre: GatewayCentre, cluster: UUID, operator: httpx.AsyncClient) -> None:
-    assert (await operator.put(path(cluster), content=b"")).status_code == 204
+async def test_an_empty_value_is_refused_unless_it_is_allowed(
+    centre: GatewayCentre, cluster: UUID, operator: httpx.AsyncClient
+) -> None:
+    before = centre.git.head(cluster)
+    many = {"changes": [{"namespace": "default", "name": "db", "key": "password", "value_base64": ""}]}
+    for answer in (
+        await operator.put(path(cluster)),
+        await operator.put(path(cluster), content=b"", params={"allow_empty": "false"}),
+        await operator.put(path(cluster), content=b"", params={"dryrun": "true"}),
+        await operator.post(f"/v1/cluster/{cluster}/secret", json=many),
+    ):
+        assert (answer.status_code, answer.json()["code"]) == (422, "secret_empty")
+        assert "?allow_empty=true" in answer.json()["hint"]
+    odd = await operator.put(path(cluster), content=b"", params={"allow_empty": "perhaps"})
+    assert (odd.status_code, odd.json()["where"]) == (422, "query allow_empty")
+    assert centre.git.head(cluster) == before
+    assert (await operator.put(path(cluster), content=b"", params={"allow_empty": "true"})).status_code == 204
+    assert in_git(centre, cluster, "default", "db") == {"password": b""}
+    url = f"/v1/cluster/{cluster}/secret"
+    assert (await operator.post(url, json=many, params={"allow_empty": "true"})).status_code == 200
     assert in_git(centre, cluster, "default", "db") == {"password": b""}
 
 
@@ -243,7 +261,9 @@ async def test_keys_whose_annotations_the_edge_would_refuse_are_refused_at_the_d
     changes = [
         {"namespace": "default", "name": "db", "key": f"{n:04d}-{'k' * 240}", "value_base64": ""} for n in range(1000)
     ]
-    answer = await operator.post(f"/v1/cluster/{cluster}/secret", json={"changes": changes})
+    answer = await operator.post(
+        f"/v1/cluster/{cluster}/secret", json={"changes": changes}, params={"allow_empty": "true"}
+    )
     assert (answer.status_code, answer.json()["code"]) == (413, "secret_too_large")
     assert "annotations" in answer.json()["detail"]
     assert (await centre.ports.staging.pending(cluster)).changes == []

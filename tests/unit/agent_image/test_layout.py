@@ -1,9 +1,12 @@
 """An image layout is replaced whole, keeps other platforms of its version, and refuses what is damaged."""
 
+import errno
 import io
 import json
+import os
 import tarfile
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -167,6 +170,47 @@ def test_nothing_is_saved_where_nothing_was_built(layout: ImageLayout, tmp_path:
         layout.save(tmp_path / "archive", "centre/edgewright/agent:1")
     assert raised.value.code == "agent_image_unset"
     assert not (tmp_path / "archive").exists()
+
+
+def test_an_archive_is_written_once_and_takes_no_room_in_the_home(
+    layout: ImageLayout, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish_small(layout)
+
+    def full() -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(layout, "work", full)  # a full disk needs a file system of its own, and rights to mount it
+    (tmp_path / "there").write_bytes(b"older")
+    (tmp_path / "link").symlink_to("there")
+    layout.save(tmp_path / "link", "centre/edgewright/agent:1")
+    assert (tmp_path / "link").is_symlink()
+    assert "oci-layout" in members_of(tmp_path / "there")
+    assert list(tmp_path.glob(".making-*")) == []
+
+
+def test_a_damaged_image_leaves_the_archive_that_is_there(layout: ImageLayout, tmp_path: Path) -> None:
+    publish_small(layout)
+    largest = max((layout.folder / "blobs" / "sha256").iterdir(), key=lambda path: path.stat().st_size)
+    largest.write_bytes(b"damaged")
+    (tmp_path / "archive").write_bytes(b"older")
+    before = sorted(tmp_path.iterdir())
+    with pytest.raises(Invalid) as raised:
+        layout.save(tmp_path / "archive", "centre/edgewright/agent:1")
+    assert raised.value.code == "image_invalid"
+    assert (tmp_path / "archive").read_bytes() == b"older"
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_a_pipe_gets_the_archive_and_stays_a_pipe(layout: ImageLayout, tmp_path: Path) -> None:
+    publish_small(layout)
+    layout.save(tmp_path / "archive", "centre/edgewright/agent:1")
+    os.mkfifo(pipe := tmp_path / "pipe")
+    with ThreadPoolExecutor() as reader:
+        read = reader.submit(pipe.read_bytes)
+        layout.save(pipe, "centre/edgewright/agent:1")
+        assert read.result(30) == (tmp_path / "archive").read_bytes()
+    assert pipe.is_fifo()
 
 
 def archive_of(path: Path, members: dict[str, bytes]) -> Path:

@@ -11,6 +11,7 @@ from gateway_centre import STATUS_APP, fence_of
 
 from edgewright.domain.cluster import Acceptance, AcceptancePolicy, Desired, Phase, StepName, Workloads
 from edgewright.domain.projection import Residue
+from edgewright.domain.wellknown import OBJECT_DEFAULT_CHART
 from edgewright.ports.operators import Permission
 
 
@@ -47,6 +48,15 @@ def test_all_that_is_wished_reaches_the_cluster(
         AcceptancePolicy.MANUAL,
     )
     assert centre.row(centre.uuid("bare")).spec.bare is True
+
+
+def test_a_bare_cluster_gets_its_chart(edgewright: CommandLine, centre: ServedCentre) -> None:
+    edgewright.ok("cluster", "create", "bare", "--bare", "--chart", str(OBJECT_DEFAULT_CHART))
+    row = centre.row(centre.uuid("bare"))
+    assert (row.spec.bare, row.spec.chart) == (True, OBJECT_DEFAULT_CHART)
+    shown = edgewright.ok("cluster", "show", "bare").out
+    assert re.search(rf"^chart +{OBJECT_DEFAULT_CHART}$", shown, re.MULTILINE)
+    assert re.search(r"^bare +yes: the edge has its own Flux$", shown, re.MULTILINE)
 
 
 def test_what_is_not_wished_is_left_to_the_gateway(edgewright: CommandLine, centre: ServedCentre) -> None:

@@ -37,6 +37,8 @@ def offered(environment: dict[str, str | None], line: str, *, shell: str = "bash
 def known(edgewright: CommandLine, centre: ServedCentre) -> dict[str, str | None]:
     for name in ("press-shop", "press-line", "paint-shop"):
         centre.create(name)
+    for name in ("press-shop", "press-line"):
+        edgewright.ok("repository", "create", name)
     return edgewright.environment
 
 
@@ -48,6 +50,8 @@ def known(edgewright: CommandLine, centre: ServedCentre) -> dict[str, str | None
         ("edgewright cluster recreate no-such", []),
         ("edgewright cluster retry press-shop populate", ["populate_repository"]),
         ("edgewright cluster create x --chart edge", ["edge-cluster"]),
+        ("edgewright repository remove press-", ["press-line", "press-shop"]),
+        ("edgewright repository remove helm", []),
         ("edgewright clu", ["cluster"]),
         ("edgewright cluster list --json --pha", ["--phase"]),
         ("edgewright --context loc", ["local"]),

@@ -9,6 +9,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
+import yaml
 from command_line import CommandLine, ServedCentre
 from gateway_centre import STATUS_APP
 from opening_edge import opening, saying
@@ -319,3 +320,14 @@ def test_put_warns_of_a_namespace_that_is_missing_and_may_bring_it_along(
     assert brought.err == ""
     head = centre.centre.git.head(sealed)
     assert head and centre.centre.git.read(sealed, "edo/secrets/line-1/namespace.yml", at=head)
+
+
+def test_a_change_names_its_secret_where_names_are_asked_for(edgewright: CommandLine, sealed: UUID) -> None:
+    for arguments in (
+        ("put", *PLACE, "-", "--output=name"),
+        ("label", "press-shop", "default/db", "app=press", "-o", "name"),
+        ("delete", "press-shop", "default/db", "--all", "-o", "name"),
+    ):
+        assert edgewright.ok("secret", *arguments, typed="x").out == "default/db\n"
+    put = edgewright.ok("secret", "put", *PLACE, "-", "--output", "yaml", typed="x")
+    assert len(yaml.safe_load(put.out)["commit"]) == 40

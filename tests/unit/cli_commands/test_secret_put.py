@@ -251,6 +251,8 @@ def test_an_empty_value_needs_a_yes(edgewright: CommandLine, kept: KeptSecret, t
     assert kept.values == {}
     edgewright.ok("secret", "put", *PLACE, "password", "-", "--allow-empty", typed=b"")
     assert kept.values == {"password": b""}
+    edgewright.ok("secret", "put", *PLACE, "--from-literal", "user=", "--allow-empty")
+    assert kept.values == {"password": b"", "user": b""}
 
 
 def test_literals_files_and_env_files_are_one_commit(
@@ -288,3 +290,10 @@ def test_a_wrong_literal_is_refused_and_not_repeated(
     assert told in shown.err
     assert MARKER not in shown.err
     assert kept.values == {}
+
+
+def test_a_value_in_the_wrong_place_that_looks_like_an_option_is_not_repeated(edgewright: CommandLine) -> None:
+    for wrong in (f"-o{MARKER}", f"--{MARKER}", f"-x{MARKER}"):
+        refused = edgewright("secret", "put", *PLACE, "password", wrong)
+        assert (refused.code, refused.out) == (2, ""), wrong
+        assert MARKER not in refused.err, wrong

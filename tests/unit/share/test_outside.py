@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -21,7 +22,8 @@ from edgewright.domain.wellknown import SERVICE_CLUSTER_MANAGER
 from edgewright.settings import Settings
 
 HOST = "centre.example.com"
-PING = json.dumps({"service": str(SERVICE_CLUSTER_MANAGER), "version": "1"})
+CENTRE = UUID("2f0a1c7e-5b0d-4c1a-9a53-6a1d3f6f9c11")
+PING = json.dumps({"service": str(SERVICE_CLUSTER_MANAGER), "version": "1", "installation": str(CENTRE)})
 
 
 @pytest.fixture
@@ -73,7 +75,7 @@ def tls(home: Path, hosts: Sequence[str] = (HOST,), now: datetime | None = None)
 
 def looked(port: int, *, scheme: str = "https", host: str = HOST, bundle: Path | None = None, **given: Any) -> Check:
     url = f"{scheme}://{host}:{port}"
-    [check] = outside_checks(Settings(external_url=url, ca_bundle=bundle, allow_plain_http=True, **given))
+    [check] = outside_checks(Settings(external_url=url, ca_bundle=bundle, allow_plain_http=True, **given), CENTRE)
     return check
 
 
@@ -144,6 +146,21 @@ def test_another_service_is_told(status: int, body: str) -> None:
         check = looked(port, scheme="http")
     assert check.verdict is CheckVerdict.WRONG
     assert f"Another service answers at http://{HOST}:{port}: its /ping gives HTTP {status}." == check.sentence
+
+
+@pytest.mark.usefixtures("resolves")
+def test_another_centre_is_told_and_one_that_does_not_say_which_it_is() -> None:
+    said = json.loads(PING)
+    with serving(json.dumps({**said, "installation": str(uuid4())})) as port:
+        other = looked(port, scheme="http")
+    assert other.verdict is CheckVerdict.WRONG
+    assert other.sentence == f"Another Edgewright answers at http://{HOST}:{port}, not this one."
+    assert f"what listens at {HOST}:{port}" in other.fix
+    for silent in ({**said, "installation": None}, {"service": said["service"]}):
+        with serving(json.dumps(silent)) as port:
+            older = looked(port, scheme="http")
+        assert older.verdict is CheckVerdict.WARNING
+        assert "does not say which centre it is" in older.sentence
 
 
 @pytest.mark.usefixtures("resolves")

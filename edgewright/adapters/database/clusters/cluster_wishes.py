@@ -18,6 +18,7 @@ from edgewright.adapters.database.clusters.configuration_writes import (
     leave_hardware,
     refuse_leaving,
     refuse_other_name,
+    refuse_other_namespace,
     refuse_other_settings,
     settings_columns,
 )
@@ -172,6 +173,7 @@ class SqlClusterWishes:
             body = patched if isinstance(patched, Mapping) else {}  # the schema wants an object
             spec = await asyncio.to_thread(spec_from, body)
             refuse_other_name(row, spec)
+            refuse_other_namespace(row, spec)
             if not same_json(row.spec, body):
                 await check_chart(connection, spec)
             new: ClusterChanges = {

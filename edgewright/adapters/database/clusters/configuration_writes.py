@@ -46,6 +46,7 @@ from edgewright.domain.cluster import (
 from edgewright.domain.configuration_news import changed_fields, names_of, sentence_of
 from edgewright.domain.events import EventKind
 from edgewright.domain.json import same_json
+from edgewright.domain.kubernetes_names import check_cluster_namespace
 from edgewright.domain.names import check_new_cluster_name, name_key
 from edgewright.domain.verdicts import NOT_BEGUN, Trouble
 from edgewright.domain.wellknown import (
@@ -80,9 +81,10 @@ async def create_cluster(connection: AsyncConnection, at: datetime, order: Confi
     Raises:
         NotFound: ``object_unknown``.
         Conflict: ``wrong_class``, ``name_taken``.
-        Invalid: ``chart_unknown``, ``name_invalid``.
+        Invalid: ``chart_unknown``, ``name_invalid``, ``namespace_reserved``.
     """
     check_new_cluster_name(order.spec.name)
+    check_cluster_namespace(order.spec.namespace)
     if order.create_object:
         await register_object(connection, CLASS_EDGE_CLUSTER, order.cluster)
     else:
@@ -126,9 +128,10 @@ async def change_cluster(
 
     Raises:
         Conflict: ``name_immutable``, ``namespace_immutable``, ``duplicate_identity``.
-        Invalid: ``chart_unknown``.
+        Invalid: ``chart_unknown``, ``namespace_reserved``.
     """
     refuse_other_name(row, order.spec)
+    refuse_other_namespace(row, order.spec)
     same_body = before is not None and same_json(before.body, order.body)
     same_settings = order.settings is None or same_json(row.settings, order.settings.entry())
     if before is not None and same_body and same_settings:
@@ -182,6 +185,12 @@ def refuse_other_name(row: ClusterRecord, spec: ClusterSpec) -> None:
             hint="Create a new cluster for the new name.",
             where="/name",
         )
+
+
+def refuse_other_namespace(row: ClusterRecord, spec: ClusterSpec) -> None:
+    """Raises ``Invalid`` (``namespace_reserved``) where a cluster is to move into a namespace of Kubernetes."""
+    if row.spec.get("namespace") != spec.namespace:
+        check_cluster_namespace(spec.namespace)
 
 
 def refuse_other_settings(row: ClusterRecord, seen: ClusterSettings | None) -> None:
