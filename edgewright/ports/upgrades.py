@@ -66,11 +66,17 @@ class Upgrades(Protocol):
                 ``upgrade_under_way`` or ``upgrade_limit_reached``.
         """
 
-    async def judge(self) -> Sequence[UUID]:
-        """Ends what is proven, and what has had its time; returns the clusters that want a nudge.
+    async def under_way(self) -> Sequence[UUID]:
+        """The clusters of which an upgrade is under way, sorted."""
+
+    async def judge(self, cluster: UUID) -> bool:
+        """Ends the upgrade of a cluster if it is proven, or has had its time; whether the cluster wants a nudge.
 
         An agent goes back to what it was before, if that is known. Time in which no gateway listened, the edge was
         not heard since the upgrade began, or its commit was not made, does not count.
+
+        Raises:
+            Stalled: code ``components_unreadable``.
         """
 
     async def fluxes_in_use(self) -> Collection[str]:

@@ -35,8 +35,6 @@ from edgewright.ports.upgrades import UpgradeFilter, UpgradePage, UpgradeWish
 ADMISSION_LOCK = 0x65647570
 """Key of the PostgreSQL advisory lock that lets one transaction count and admit at a time."""
 LARGEST_PAGE = 500
-MOST_JUDGED = 500
-"""At one time."""
 
 
 class ShownUpgrade(NamedTuple):
@@ -101,44 +99,38 @@ class SqlUpgrades:
             )
             return _told(row, begun), True
 
-    async def judge(self) -> Sequence[UUID]:
+    async def under_way(self) -> Sequence[UUID]:
         statement = (
             select(clusters.c.uuid)
             .where(clusters.c.upgrading.is_not(None), clusters.c.closed_at.is_(None))
             .order_by(clusters.c.uuid)
-            .limit(MOST_JUDGED)
         )
         async with self._database.read(long=True) as connection:
-            found = list(await connection.scalars(statement))
-        nudged: list[UUID] = []
-        for cluster in found:
-            async with self._database.write() as connection:
-                if await self._judge_one(connection, cluster):
-                    nudged.append(cluster)
-        return nudged
+            return list(await connection.scalars(statement))
 
-    async def _judge_one(self, connection: AsyncConnection, cluster: UUID) -> bool:
-        """Whether the cluster wants a nudge."""
-        at = await self._database.now(connection)
-        row = await find_row(connection, cluster)
-        if row is None or row.upgrading is None or row.closed_at is not None:
+    async def judge(self, cluster: UUID) -> bool:
+        async with self._database.write() as connection:
+            at = await self._database.now(connection)
+            row = await find_row(connection, cluster)
+            if row is None or row.upgrading is None or row.closed_at is not None:
+                return False
+            last = await read_upgrade(connection, row, row.upgrading)
+            if last is None:
+                return False
+            status = await _status_of(connection, cluster)
+            if await note_proof(connection, at, row, status):
+                return True
+            presence = await read_presence(connection)
+            if presence is None or not listens(presence.listening_since, presence.listening_until, at):
+                return False
+            if not _could_have_it(row, last):
+                await _set_deadline(connection, last, None)
+            elif last.deadline is None:
+                if row.lease_state is LeaseState.CURRENT:
+                    await _set_deadline(connection, last, at + PATIENCE)
+            elif at >= max(last.deadline, presence.listening_since + PATIENCE):
+                return await fall_back(connection, at, row, last, _reason(row, last, status))
             return False
-        last = await read_upgrade(connection, row, row.upgrading)
-        if last is None:
-            return False
-        entry = await read_entry(connection, APP_CLUSTER_STATUS, cluster)
-        status = read_edge_status(entry.body if entry else {})
-        if await note_proof(connection, at, row, status):
-            return True
-        begins = await _begins(connection, at, row, last)
-        if begins is not None:
-            mine = (upgrades.c.cluster == row.uuid) & (upgrades.c.component == last.component)
-            if begins != last.deadline:
-                await connection.execute(update(upgrades).where(mine).values(deadline=begins))
-            return False
-        if last.deadline is None or at < last.deadline:
-            return False
-        return await fall_back(connection, at, row, last, _reason(row, last, status))
 
     async def fluxes_in_use(self) -> Collection[str]:
         statement = select(clusters.c.components).where(clusters.c.closed_at.is_(None))
@@ -224,21 +216,23 @@ async def _demand_turn(connection: AsyncConnection, wish: UpgradeWish) -> None:
         )
 
 
-async def _begins(
-    connection: AsyncConnection, at: datetime, row: ClusterRecord, last: UpgradeRecord
-) -> datetime | None:
-    """The deadline of an upgrade that the edge cannot have had long enough; None: it stays as it is."""
-    presence = await read_presence(connection)
-    heard = presence is not None and listens(presence.listening_since, presence.listening_until, at)
-    if not heard or presence is None or at - presence.listening_since < PATIENCE:
-        return at + PATIENCE if last.deadline is not None else None
+async def _status_of(connection: AsyncConnection, cluster: UUID) -> EdgeStatus:
+    entry = await read_entry(connection, APP_CLUSTER_STATUS, cluster)
+    return read_edge_status(entry.body if entry else {})
+
+
+def _could_have_it(row: ClusterRecord, last: UpgradeRecord) -> bool:
+    """Whether the version is in the repository, and the edge was heard since somebody wants it."""
     is_committed = row.change_done >= row.change and row.rendered_digest is not None
     has_called = row.last_heard is not None and row.last_heard > last.since
-    if row.desired is not Desired.PRESENT or row.paused or not (is_committed and has_called):
-        return at + PATIENCE if last.deadline is not None else None
-    if last.deadline is None and row.lease_state is LeaseState.CURRENT:
-        return at + PATIENCE
-    return None
+    return row.desired is Desired.PRESENT and not row.paused and is_committed and has_called
+
+
+async def _set_deadline(connection: AsyncConnection, last: UpgradeRecord, deadline: datetime | None) -> None:
+    """Writes it if it differs. None: the time of the upgrade has not begun."""
+    if last.deadline != deadline:
+        mine = (upgrades.c.cluster == last.cluster) & (upgrades.c.component == last.component)
+        await connection.execute(update(upgrades).where(mine).values(deadline=deadline))
 
 
 def _reason(row: ClusterRecord, last: UpgradeRecord, status: EdgeStatus) -> str:
