@@ -10,59 +10,26 @@ import pytest
 from database_stores import ACTOR, Store
 from shared_statements import open_database
 from sqlalchemy import select, update
+from upgraded_store import (
+    ANCHOR,
+    FLUX,
+    NEW,
+    OLD,
+    agents,
+    committed,
+    heard,
+    imported,
+    judged,
+    only,
+    pass_minutes,
+    report,
+)
 
 from edgewright.adapters.database.tables import clusters, upgrades
-from edgewright.domain.cluster import Phase
-from edgewright.domain.upgrades import PATIENCE, AgentTarget, Component, FluxTarget, UpgradeState
+from edgewright.domain.upgrades import PATIENCE, AgentTarget, Component, UpgradeState
 from edgewright.errors import Conflict, Gone, Invalid, NotFound, Stalled
 from edgewright.ports.edge_reports import Heartbeat
 from edgewright.ports.upgrades import UpgradeFilter, UpgradeWish
-
-OLD, NEW = (
-    AgentTarget(image="centre.example/edgewright/agent:0.3.0-aaa"),
-    AgentTarget(image="centre.example/agent:0.4"),
-)
-FLUX = FluxTarget(sha256="f" * 64, labelled="v2.7.3")
-ANCHOR = "0f9a4c1e-3b67-4b9e-9c2f-2f1d1f0e9a11"
-
-
-def agents(cluster: UUID, **more: Any) -> UpgradeWish:
-    return UpgradeWish(cluster=cluster, target=NEW, before=OLD.version, fallback=OLD, **more)
-
-
-async def report(store: Store, cluster: UUID, **body: Any) -> None:
-    await store.edge_reports.write_status(
-        cluster, body, certificate=None, certificate_problem=None, generation=1, actor="agent"
-    )
-
-
-async def heard(store: Store, name: str = "press-shop", **body: Any) -> UUID:
-    """A cluster whose edge has joined and reported."""
-    cluster = await store.joined(name)
-    await report(store, cluster, **{"versions": {"agent": "0.3.0", "agent-image": OLD.image}, **body})
-    await committed(store, cluster)
-    return cluster
-
-
-async def committed(store: Store, cluster: UUID) -> None:
-    """What is wanted is in the repository, and its workflow has nothing left to do."""
-    fence = await store.fence(cluster)
-    await store.steps.record_rendering(fence, "digest", (), commit="c" * 40)
-    await store.publish(cluster, Phase.ACTIVE, ready=True)
-
-
-async def pass_minutes(store: Store, minutes: float, *, beating: UUID | None = None) -> None:
-    """Minutes in which a gateway listens, and perhaps an edge is heard."""
-    for _ in range(int(minutes * 6)):
-        store.clock.advance(seconds=10)
-        await store.edge_reports.keep_listening()
-        if beating is not None:
-            await store.edge_reports.heartbeats([Heartbeat(beating, 1)])
-
-
-async def judged(store: Store) -> list[UUID]:
-    """Judges what is under way, as the sweep does; the clusters that want a nudge."""
-    return [each for each in await store.upgrades.under_way() if await store.upgrades.judge(each)]
 
 
 async def deadline_of(database_url: str, cluster: UUID) -> datetime | None:
@@ -70,12 +37,6 @@ async def deadline_of(database_url: str, cluster: UUID) -> datetime | None:
     async with open_database(database_url) as database, database.read() as connection:
         deadline: datetime | None = await connection.scalar(statement)
     return deadline
-
-
-async def only(store: Store, cluster: UUID) -> Any:
-    page = await store.upgrades.page(UpgradeFilter(cluster=cluster))
-    [upgrade] = page.items
-    return upgrade
 
 
 async def test_a_wanted_version_is_a_wish_of_the_cluster_with_an_event(store: Store) -> None:
@@ -131,6 +92,7 @@ async def test_the_status_of_the_new_agent_proves_it(store: Store) -> None:
 )
 async def test_flux_is_proven_by_the_driver_of_its_version(store: Store, name: str, ready: str, proven: bool) -> None:
     cluster = await heard(store)
+    await imported(store)
     await store.upgrades.admit(UpgradeWish(cluster=cluster, target=FLUX, before="v2.7.0"), actor=ACTOR)
     said = {"name": name, "conditions": [{"type": "Ready", "status": ready, "message": "So it is."}]}
     await report(store, cluster, flux={"kustomizations": [said]})
@@ -192,6 +154,7 @@ async def test_what_nothing_proves_falls_back_once_it_has_had_its_time(timed: St
 
 async def test_flux_does_not_go_back_and_its_words_are_kept(timed: Store) -> None:
     cluster = await heard(timed)
+    await imported(timed)
     await pass_minutes(timed, 16, beating=cluster)
     await timed.upgrades.admit(UpgradeWish(cluster=cluster, target=FLUX, before="v2.7.0"), actor=ACTOR)
     await committed(timed, cluster)
