@@ -39,6 +39,8 @@ EXPIRY_SECONDS = 5.0
 """The same for those whose lease has just expired: whatever is left is told in a moment, with all others."""
 MOST_IDLE_LOOKS = 20
 """At each sweep, of the clusters of which nothing is wanted: each costs one call to Temporal."""
+MOST_JUDGED = 500
+"""Upgrades that one sweep judges: each costs a transaction."""
 MOST_RESEALINGS = 20
 """That one sweep begins: each reads all secrets of a repository."""
 UPKEEP_SLOTS = 120
@@ -86,6 +88,7 @@ class UpkeepActivities:
         self._told = uuid4()
         self._kept = uuid4()
         self._resealed = uuid4()
+        self._judged = uuid4()
         self._reminders = Reminders()
 
     @activity.defn(name="sweep_expire")
@@ -96,8 +99,21 @@ class UpkeepActivities:
             log.warning("future_timestamps_reset", found=mended)
         expired = await self._edge_reports.expire_leases()
         tokens = await self._edge_access.expire_tokens()
-        await self._tell({*expired, *await self._upgrades.judge()}, seconds=EXPIRY_SECONDS)
+        await self._tell(set(expired), seconds=EXPIRY_SECONDS)  # whatever becomes of the upgrades
+        await self._tell(await self._judge_upgrades(), seconds=EXPIRY_SECONDS)
         return SweepResult(leases=len(expired), tokens=tokens)
+
+    async def _judge_upgrades(self) -> set[UUID]:
+        """Judges the next upgrades round the circle; returns the clusters that want a nudge."""
+        nudged: set[UUID] = set()
+        for cluster in _round_the_circle(await self._upgrades.under_way(), self._judged)[:MOST_JUDGED]:
+            self._judged = cluster  # first, as for re-sealings
+            try:
+                if await self._upgrades.judge(cluster):
+                    nudged.add(cluster)
+            except EdgewrightError as trouble:
+                log.warning("upgrade_not_judged", cluster=str(cluster), code=trouble.code)
+        return nudged
 
     @activity.defn(name="sweep_nudge")
     async def nudge(self) -> SweepResult:

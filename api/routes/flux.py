@@ -102,8 +102,7 @@ async def import_flux(
     """
     content = await bounded_body(request, MAX_BUNDLE_BYTES)
     flux = await asyncio.to_thread(checked_import, content, sha256)
-    in_use = await room.upgrades.fluxes_in_use()
-    entry = await keep(config, flux, actor_of(operator), even_if_older=even_if_older, in_use=in_use)
+    entry = await keep(config, room.upgrades, flux, actor_of(operator), even_if_older=even_if_older)
     return _body(offer.registry_mirror, flux, entry, await releases(config))
 
 

@@ -13,10 +13,10 @@ from api.dependencies import EdgeOffer, TheOffer
 from api.idempotency import as_json
 from api.known_names import KnownCluster
 from api.nudges import Nudges
-from api.schemas.upgrades import UpgradeBody, UpgradeList, WantedUpgrade
+from api.schemas.upgrades import AgentImageBody, UpgradeBody, UpgradeList, WantedUpgrade
 from edgewright import __version__
 from edgewright.application.lookup import open_cluster
-from edgewright.application.upgrades import UpgradeDoor, UpgradeOffer, UpgradeRequest
+from edgewright.application.upgrades import UpgradeDoor, UpgradeOffer, UpgradeRequest, no_agent_image
 from edgewright.domain.upgrades import AgentTarget, Component, Upgrade, UpgradeState
 from edgewright.ports.cluster_directory import ClusterDirectory
 from edgewright.ports.upgrades import UpgradeFilter, Upgrades
@@ -73,6 +73,35 @@ async def upgrade_cluster(
     if begins:
         await room.nudges.nudge(uuid)
     return JSONResponse(as_json(_body(upgrade)), 202 if begins else 200)
+
+
+@router.delete("/v1/cluster/{uuid}/upgrade", summary="Call an upgrade off")
+async def cancel_upgrade(
+    *,
+    operator: ClusterOperator,
+    uuid: KnownCluster,
+    component: Annotated[
+        Component | None, Query(description="Only of this one; absent: whichever is under way.")
+    ] = None,
+    room: TheUpgradeRoom,
+) -> UpgradeBody:
+    """The desired version is again what it was before, and a commit tells the edge; what it has proven stays.
+
+    An agent goes back to the image that its edge had reported. Flux goes forward only: what the edge has begun to
+    apply stays there, and the repository no longer asks for it. 409 `upgrade_not_under_way`, also the second time.
+    """
+    upgrade = await room.upgrades.cancel(uuid, component, actor=actor_of(operator))
+    await room.nudges.nudge(uuid)
+    return _body(upgrade)
+
+
+@router.get("/v1/agent-image", summary="The agent that edges get")
+async def show_agent_image(*, _operator: Reader, offer: TheOffer) -> AgentImageBody:
+    """What a bootstrap line and an upgrade give to an edge now. 404 `agent_image_unset`."""
+    pod = offer.agent_pod()
+    if pod is None:
+        raise no_agent_image()
+    return AgentImageBody(image=pod.image, version=AgentTarget(image=pod.image).version)
 
 
 @router.get("/v1/upgrade", summary="List upgrades")

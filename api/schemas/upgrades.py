@@ -59,6 +59,18 @@ class UpgradeBody(Answer):
     reason: str
 
 
+class AgentImageBody(Answer):
+    """``version``: as upgrades call it, the tag of the image or the beginning of its digest."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        json_schema_extra={"examples": [{"image": "registry.example.com/edge/agent:0.4.0", "version": "0.4.0"}]},
+    )
+
+    image: str
+    version: str
+
+
 class UpgradeList(Answer):
     """``next``: pass it as ``after`` to go on; null at the end."""
 

@@ -4,17 +4,17 @@ Each is an entry *Flux bundle* of its own, for an object that its checksum names
 for the Application itself besides; a centre from before releases were kept has no other.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from uuid import UUID, uuid5
 
-from edgewright.domain.imported_flux import ImportedFlux
+from edgewright.domain.imported_flux import ImportedFlux, release_object
 from edgewright.domain.json import JsonObject
 from edgewright.domain.versions import is_older
 from edgewright.domain.wellknown import APP_FLUX_BUNDLE, CLASS_FLUX_RELEASE, OBJECT_FLUX_BUNDLE
 from edgewright.errors import Conflict, PreconditionFailed
 from edgewright.ports.config_store import ConfigStore, Entry, Excerpt, Precondition
+from edgewright.ports.upgrades import Upgrades
 
 MOST_KEPT = 10
 """Releases; the next one drops the one that was imported first, unless something may need it."""
@@ -41,7 +41,7 @@ class KeptFlux:
 
 async def release(config: ConfigStore, sha256: str) -> ImportedFlux | None:
     """The release with this checksum; None: there is none, or none any more."""
-    places = [(APP_FLUX_BUNDLE, _object_of(sha256)), (APP_FLUX_BUNDLE, OBJECT_FLUX_BUNDLE)]
+    places = [(APP_FLUX_BUNDLE, release_object(sha256)), (APP_FLUX_BUNDLE, OBJECT_FLUX_BUNDLE)]
     found = [ImportedFlux.model_validate(entry.body) for entry in await config.get_each(places) if entry is not None]
     return next((flux for flux in found if flux.sha256 == sha256), None)
 
@@ -64,19 +64,11 @@ async def releases(config: ConfigStore) -> Sequence[KeptFlux]:
 
 
 async def keep(
-    config: ConfigStore,
-    flux: ImportedFlux,
-    actor: str,
-    *,
-    even_if_older: bool = False,
-    in_use: Collection[str] = (),
+    config: ConfigStore, upgrades: Upgrades, flux: ImportedFlux, actor: str, *, even_if_older: bool = False
 ) -> Entry:
     """Keeps a release and gives it to edges that are attached from now on; returns the entry of what edges get.
 
     Whoever dies in the middle of it has kept a release that edges do not get yet, and imports it once more.
-
-    Args:
-        in_use: checksums of releases that a cluster wants, or may go back to; they are never dropped.
 
     Raises:
         Conflict: code ``flux_older``: edges get a newer one. Nothing is kept then.
@@ -98,13 +90,13 @@ async def keep(
             entry = await config.put(APP_FLUX_BUNDLE, OBJECT_FLUX_BUNDLE, body, actor=actor, precondition=unchanged)
         except PreconditionFailed:
             continue  # another import came first: compare with that one
-        await _drop_oldest(config, {flux.sha256, *in_use}, actor)
+        await _drop_oldest(config, upgrades, flux.sha256, actor)
         return entry
 
 
 async def _keep(config: ConfigStore, sha256: str, body: JsonObject, actor: str) -> None:
     """The entry of one release, which never changes."""
-    object_ = _object_of(sha256)
+    object_ = release_object(sha256)
     if await config.etag(APP_FLUX_BUNDLE, object_) is not None:
         return
     if await config.class_of(object_) is None:
@@ -112,21 +104,20 @@ async def _keep(config: ConfigStore, sha256: str, body: JsonObject, actor: str) 
     await config.put(APP_FLUX_BUNDLE, object_, body, actor=actor)
 
 
-async def _drop_oldest(config: ConfigStore, needed: Collection[str], actor: str) -> None:
+async def _drop_oldest(config: ConfigStore, upgrades: Upgrades, imported: str, actor: str) -> None:
     kept = await releases(config)
-    droppable = [each for each in kept if not each.offered and each.sha256 not in needed]
-    for each in droppable[::-1][: max(0, len(kept) - MOST_KEPT)]:
-        await config.delete(APP_FLUX_BUNDLE, _object_of(each.sha256), actor=actor)
+    too_many = len(kept) - MOST_KEPT
+    for each in reversed(kept):
+        if too_many <= 0:
+            return
+        if not each.offered and each.sha256 != imported and await upgrades.drop_flux(each.sha256, actor=actor):
+            too_many -= 1
 
 
 def _kept(entry: Excerpt, offered: str | None) -> KeptFlux:
     version, sha256, imported_at = entry.texts
     at = datetime.fromisoformat(imported_at) if imported_at else entry.modified_at
     return KeptFlux(version, sha256, at, offered=sha256 == offered)
-
-
-def _object_of(sha256: str) -> UUID:
-    return uuid5(APP_FLUX_BUNDLE, sha256)
 
 
 def _older(flux: ImportedFlux, present: ImportedFlux) -> Conflict:

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from edgewright.application.flux_releases import release_named
-from edgewright.domain.container_images import is_pinned
-from edgewright.domain.imported_flux import ImportedFlux
+from edgewright.domain.container_images import is_pinned, repository_of
+from edgewright.domain.imported_flux import ImportedFlux, release_unknown
 from edgewright.domain.upgrades import AgentTarget, Component, FluxTarget, Upgrade, reported
 from edgewright.domain.versions import is_older
 from edgewright.domain.wellknown import APP_FLUX_BUNDLE, OBJECT_FLUX_BUNDLE
@@ -85,11 +85,11 @@ class UpgradeDoor:
                 hint="Upgrade the centre first: an agent is never newer than its centre.",
             )
         image = reported(row.edge_status, "agent-image")
-        fallback = (
-            None
-            if image is None or not is_pinned(image)
-            else (row.wanted.agent or offer.agent).model_copy(update={"image": image})
-        )
+        present_target = row.wanted.agent or offer.agent
+        # An edge may say anything: the centre commits no image from a repository that it has not named itself.
+        ours = {repository_of(each.image) for each in (present_target, offer.agent)}
+        is_ours = image is not None and is_pinned(image) and repository_of(image) in ours
+        fallback = present_target.model_copy(update={"image": image}) if is_ours else None
         return UpgradeWish(
             cluster=row.uuid,
             target=offer.agent,
@@ -148,11 +148,7 @@ class UpgradeDoor:
         present = ImportedFlux.model_validate(entry.body)
         found = present if version in (None, present.version) else await release_named(self._config, version or "")
         if found is None:
-            raise NotFound(
-                f"This centre has not imported Flux {version}.",
-                code="flux_release_unknown",
-                hint="`edgewright flux list` shows what it has; `edgewright flux import VERSION` adds one.",
-            )
+            raise release_unknown(version or "")
         return found
 
 

@@ -128,7 +128,10 @@ app.add_typer(
 )
 app.add_typer(flux.app, name="flux", help="Manage the Flux that edges get.", rich_help_panel=_GATEWAY)
 app.add_typer(
-    upgrade_list.app, name="upgrade", help="Follow the upgrades of agents and of Flux.", rich_help_panel=_GATEWAY
+    upgrade_list.app,
+    name="upgrade",
+    help="Follow upgrades of agents and of Flux, and call them off.",
+    rich_help_panel=_GATEWAY,
 )
 app.add_typer(token.app, name="token", help="Manage the tokens of people and scripts.", rich_help_panel=_GATEWAY)
 app.add_typer(context.app, name="context", help="The centres that you have logged in to.", rich_help_panel=_GATEWAY)

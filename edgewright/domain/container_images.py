@@ -19,6 +19,13 @@ def is_pinned(image: str) -> bool:
     return found is not None and (found["digest"] is not None or found["tag"] not in {None, "latest"})
 
 
+def repository_of(image: str) -> str:
+    """Where an image comes from: its name without tag and digest."""
+    name = image.partition("@")[0]
+    repository, colon, tag = name.rpartition(":")
+    return repository if colon and "/" not in tag else name
+
+
 def is_mirror(text: str) -> bool:
     """Whether the text is ``host[:port][/folder]``, without a scheme and without a slash at its end."""
     return len(text) <= _LONGEST and MIRROR.fullmatch(text) is not None

@@ -89,6 +89,7 @@ class EventKind(StrEnum):
     STEP_SKIPPED = "step.skipped"
     TOKEN_ISSUED = "token.issued"
     UPGRADE_BEGUN = "upgrade.begun"
+    UPGRADE_CANCELLED = "upgrade.cancelled"
     UPGRADE_DONE = "upgrade.done"
     UPGRADE_FAILED = "upgrade.failed"
     UPGRADE_FELL_BACK = "upgrade.fell_back"

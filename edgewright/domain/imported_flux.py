@@ -3,13 +3,15 @@
 import hashlib
 from collections.abc import Mapping
 from functools import lru_cache
+from uuid import UUID, uuid5
 
 from pydantic import BaseModel, ConfigDict
 
 from edgewright.domain.flux_bundle import FluxBundle, read_flux_bundle
 from edgewright.domain.own_objects import ObjectKey
 from edgewright.domain.rendering.manifests import manifest_key
-from edgewright.errors import Invalid
+from edgewright.domain.wellknown import APP_FLUX_BUNDLE
+from edgewright.errors import Invalid, NotFound
 
 
 class ImportedFlux(BaseModel):
@@ -47,6 +49,20 @@ class ImportedFlux(BaseModel):
     def labelled(self, labels: Mapping[str, str], *, mirror: str | None) -> bytes:
         """All of it, each object with more labels. Takes a second of computing."""
         return _read(self.manifests).rendered(mirror=mirror, labels=labels)
+
+
+def release_object(sha256: str) -> UUID:
+    """The object of which a kept release is an entry, by the checksum of its file."""
+    return uuid5(APP_FLUX_BUNDLE, sha256)
+
+
+def release_unknown(version: str) -> NotFound:
+    """The centre does not have that release, or not any more."""
+    return NotFound(
+        f"This centre has not imported Flux {version}.",
+        code="flux_release_unknown",
+        hint="`edgewright flux list` shows what it has; `edgewright flux import VERSION` adds one.",
+    )
 
 
 def checked_import(content: bytes, sha256: str) -> ImportedFlux:

@@ -45,6 +45,7 @@ class UpgradeState(StrEnum):
     FELL_BACK = "fell_back"
     FAILED = "failed"
     REPLACED = "replaced"
+    CANCELLED = "cancelled"
 
 
 class AgentTarget(Frozen):
@@ -139,6 +140,12 @@ def is_proven(wanted: WantedComponents, component: Component, status: EdgeStatus
         each.name == driver and any(said.type == "Ready" and said.status == "True" for said in each.conditions)
         for each in kustomizations
     )
+
+
+def has_begun(wanted: WantedComponents, component: Component, status: EdgeStatus) -> bool:
+    """Whether an edge says that it applies what is wanted; the agent, whose image says so, is not asked."""
+    driver = wanted.flux.driver if wanted.flux and component is Component.FLUX else None
+    return any(each.name == driver for each in (status.flux.kustomizations if status.flux else ()))
 
 
 def trouble_of(wanted: WantedComponents, component: Component, status: EdgeStatus) -> str:

@@ -152,6 +152,18 @@ async def test_whatever_an_edge_says_of_its_image_keeps_nobody_from_upgrading_it
     assert (begun.status_code, begun.json()["before"]) == (202, __version__), begun.text
 
 
+async def test_no_commit_brings_an_image_from_where_only_an_edge_has_named(
+    centre: GatewayCentre, admin: httpx.AsyncClient, cluster: UUID, edge: EdgeCredentials
+) -> None:
+    """Whoever has stolen the token of an agent chooses no program for the edge."""
+    await report(centre, edge, versions={**RUNS, "agent-image": "evil.example.com/agent:0.8.0"})
+    begun = await upgrade(admin, cluster)
+    assert (begun.status_code, begun.json()["before"]) == (202, __version__), begun.text
+    assert (await admin.delete(f"/v1/cluster/{cluster}/upgrade")).status_code == 200
+    assert (await centre.row(cluster)).wanted.agent is None
+    assert b"evil" not in b"".join((await rendered(centre, cluster)).values())
+
+
 async def test_a_version_that_is_none_is_not_repeated(
     centre: GatewayCentre, admin: httpx.AsyncClient, cluster: UUID, edge: EdgeCredentials
 ) -> None:
@@ -196,3 +208,65 @@ async def test_the_limit_and_the_edge_that_was_never_attached(
     refused = await upgrade(admin, other, at_once=1)
     assert (refused.status_code, refused.json()["code"]) == (409, "upgrade_limit_reached")
     assert (await upgrade(admin, other, at_once=2)).status_code == 202
+
+
+async def test_an_upgrade_is_called_off_once_and_a_commit_takes_it_back(
+    centre: GatewayCentre, admin: httpx.AsyncClient, cluster: UUID, edge: EdgeCredentials
+) -> None:
+    assert (await upgrade(admin, cluster)).status_code == 202
+    nudged = len(centre.fleet.nudged)
+    operator = await centre.operator(Permission.CLUSTERS)
+    cancelled = await operator.delete("/v1/cluster/press-shop/upgrade")
+    assert cancelled.status_code == 200, cancelled.text
+    told = cancelled.json()
+    assert (told["state"], told["version"], told["before"]) == ("cancelled", "0.9.0", "0.8.0")
+    assert told["reason"].startswith("Called off by token:") and told["reason"].endswith(
+        "; the edge goes back to 0.8.0."
+    )
+    assert told["ended_at"] is not None
+    assert [each for each, _ in centre.fleet.nudged[nudged:]] == [cluster]
+    files = await rendered(centre, cluster)
+    assert f"image: {BEFORE}\n".encode() in files["edo/agent/agent.yaml"]
+    again = await operator.delete(f"/v1/cluster/{cluster}/upgrade")
+    assert (again.status_code, again.json()["code"]) == (409, "upgrade_not_under_way")
+    assert again.json()["hint"]
+    reader = await centre.operator(Permission.READ)
+    assert [each["state"] for each in (await reader.get("/v1/upgrade")).json()["items"]] == ["cancelled"]
+    assert (await reader.delete(f"/v1/cluster/{cluster}/upgrade")).status_code == 403
+
+
+async def test_the_new_agent_that_comes_after_all_proves_nothing_any_more(
+    centre: GatewayCentre, admin: httpx.AsyncClient, cluster: UUID, edge: EdgeCredentials
+) -> None:
+    await upgrade(admin, cluster)
+    assert (await admin.delete(f"/v1/cluster/{cluster}/upgrade")).status_code == 200
+    await report(centre, edge, versions={**RUNS, "agent-image": IMAGE})
+    [listed] = (await admin.get("/v1/upgrade")).json()["items"]
+    assert listed["state"] == "cancelled"
+    row = await centre.row(cluster)
+    assert row.wanted.agent and row.wanted.agent.image == BEFORE
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "code"),
+    [
+        ("press-shop/upgrade", 409, "upgrade_not_under_way"),
+        ("press-shop/upgrade?component=flux", 409, "upgrade_not_under_way"),
+        ("press-shop/upgrade?component=kubelet", 422, "request_invalid"),
+        ("nobody/upgrade", 404, "cluster_unknown"),
+    ],
+)
+async def test_what_cannot_be_called_off_is_refused(
+    admin: httpx.AsyncClient, cluster: UUID, path: str, status: int, code: str
+) -> None:
+    refused = await admin.delete(f"/v1/cluster/{path}")
+    assert (refused.status_code, refused.json()["code"]) == (status, code), refused.text
+
+
+async def test_the_centre_says_which_agent_it_gives_to_edges(centre: GatewayCentre, admin: httpx.AsyncClient) -> None:
+    missing = await admin.get("/v1/agent-image")
+    assert (missing.status_code, missing.json()["code"]) == (404, "agent_image_unset")
+    centre.offer(agent=AgentPod(IMAGE))
+    reader = await centre.operator(Permission.READ)
+    assert (await reader.get("/v1/agent-image")).json() == {"image": IMAGE, "version": "0.9.0"}
+    assert (await (await centre.operator(Permission.SECRETS)).get("/v1/agent-image")).status_code == 403

@@ -7,6 +7,8 @@ are given.
 import hashlib
 from collections.abc import Sequence
 
+from edgewright.domain.imported_flux import ImportedFlux, checked_import
+
 VERSION = "v2.7.0"
 NAMESPACE = "flux-system"
 CONTROLLERS = ("source-controller", "kustomize-controller", "helm-controller")
@@ -110,3 +112,14 @@ subjects:
 
 def sha256_of(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
+
+
+FILE = flux_file()
+GENUINE_FLUX = checked_import(FILE, sha256_of(FILE))
+
+
+def labelled_flux(version: str, *, built: str = "") -> ImportedFlux:
+    """A release of that version; ``built``: another file of the same version."""
+    content = FILE.replace(VERSION.encode(), version.encode()) + f"# {built}\n".encode()
+    facts = {"version": version, "sha256": sha256_of(content), "manifests": content.decode()}
+    return GENUINE_FLUX.model_copy(update=facts)

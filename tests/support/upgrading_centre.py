@@ -17,6 +17,7 @@ from edgewright.domain.wellknown import APP_CLUSTER_STATUS, CLASS_EDGE_CLUSTER
 
 NAMES = [f"press-{number:02}" for number in range(1, 21)]
 OLD, NEW = "0.3.0", "0.4.0"
+IMAGE = f"registry.example.com/agent:{NEW}"
 STATUSES = f"/v1/app/{APP_CLUSTER_STATUS}"
 TOKEN = "ew_0123456789abcdef_" + "A" * 43
 
@@ -43,6 +44,8 @@ class UpgradingCentre:
         others: upgrades of other people that are under way all the time.
         lost: so many answers to POST never arrive, although the upgrade has begun.
         holds: nothing is proven.
+        lacks: a path that this centre does not know.
+        offers_agent: it has an image of the agent.
     """
 
     random: random.Random
@@ -53,6 +56,8 @@ class UpgradingCentre:
     lost: int = 0
     holds: bool = False
     away: int = 0
+    lacks: str = ""
+    offers_agent: bool = True
     upgrades: dict[str, dict[str, Any]] = field(default_factory=dict)
     begun: list[str] = field(default_factory=list)
     asked: list[ReceivedRequest] = field(default_factory=list)
@@ -77,9 +82,15 @@ class UpgradingCentre:
         self.asked.append(request)
         if request.method == "POST":
             return self._begin(self._name(url.path.split("/")[3]), request.body)
+        if request.method == "DELETE":
+            return self._cancel(self._name(url.path.split("/")[3]), query.get("component"))
+        if url.path == self.lacks:
+            return problem("route_unknown", "There is nothing at this path.", 404)
         match url.path:
-            case "/ping":
-                return Reply(200, {"version": NEW})
+            case "/v1/agent-image" if not self.offers_agent:
+                return problem("agent_image_unset", "This centre has no image of the agent.", 404)
+            case "/v1/agent-image":
+                return Reply(200, {"image": IMAGE, "version": NEW})
             case "/v1/flux":
                 return Reply(200, {"version": "v2.7.3"})
             case "/v1/upgrade":
@@ -133,12 +144,20 @@ class UpgradingCentre:
             "reason": "",
         }
         self.begun.append(name)
-        self.begun_after_a_failure += bool({"fell_back", "failed"} & set(self.states().values()))
+        self.begun_after_a_failure += bool({"fell_back", "failed", "cancelled"} & set(self.states().values()))
         self.most_under_way = max(self.most_under_way, len(self._under_way()) + self.others)
         if self.lost:
             self.lost -= 1
             return problem("not_serving", "The database is away.", 503)
         return Reply(202, self.upgrades[name])
+
+    def _cancel(self, name: str, component: str | None) -> Reply:
+        upgrade = self.upgrades.get(name)
+        if upgrade is None or upgrade["state"] != "under_way" or component not in {None, upgrade["component"]}:
+            return problem("upgrade_not_under_way", f"{name} has agent {NEW} already: its edge has proven it.")
+        reason = f"Called off by token:ann; the edge goes back to {upgrade['before']}."
+        upgrade |= {"state": "cancelled", "ended_at": "2031-02-03T04:06:06Z", "reason": reason}
+        return Reply(200, upgrade)
 
     def _page(self, query: dict[str, str]) -> Reply:
         if self.away:

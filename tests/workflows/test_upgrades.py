@@ -46,11 +46,12 @@ async def report(centre: WorkflowCentre, cluster: UUID, runs: AgentTarget) -> No
     await centre.fleet.nudge(cluster)
 
 
-async def begin(centre: WorkflowCentre, cluster: UUID) -> None:
+async def begin(centre: WorkflowCentre, cluster: UUID, *, told: bool = True) -> None:
     wish = UpgradeWish(cluster=cluster, target=NEW, before=OLD.version, fallback=OLD)
     _, is_new = await centre.ports.upgrades.admit(wish, actor="token:ann")
     assert is_new
-    await centre.fleet.nudge(cluster)
+    if told:
+        await centre.fleet.nudge(cluster)
 
 
 async def image_is(centre: WorkflowCentre, cluster: UUID, target: AgentTarget) -> bool:
@@ -106,6 +107,29 @@ async def test_one_that_is_proven_stays(centre: WorkflowCentre) -> None:
     await outlast_patience(centre, cluster)
     await ActivityEnvironment().run(upkeep_of(centre.ports, centre.fleet).expire)
     assert await image_is(centre, cluster, NEW)
+
+
+async def test_a_wish_of_which_nobody_was_told_is_committed_after_a_sweep(centre: WorkflowCentre) -> None:
+    """As a gateway leaves it that is killed between the wish and its nudge."""
+    cluster = await attached(centre, "line-2")
+    await centre.until(cluster, lambda row: bool(row.projection and row.projection.change_done == row.change))
+    await begin(centre, cluster, told=False)
+    await ActivityEnvironment().run(upkeep_of(centre.ports, centre.fleet).nudge)
+    await eventually(lambda: image_is(centre, cluster, NEW))
+
+
+async def test_what_is_called_off_goes_back_by_a_commit(centre: WorkflowCentre) -> None:
+    cluster = await attached(centre, "line-3")
+    await begin(centre, cluster)
+    await eventually(lambda: image_is(centre, cluster, NEW))
+    await centre.ports.upgrades.cancel(cluster, actor="token:ann")
+    await centre.fleet.nudge(cluster)
+    await eventually(lambda: image_is(centre, cluster, OLD))
+    await centre.until(cluster, lambda row: bool(row.projection and row.projection.change_done == row.change))
+    assert await state_of(centre, cluster) is UpgradeState.CANCELLED
+    head = await asyncio.to_thread(centre.git.head, cluster)
+    await ActivityEnvironment().run(upkeep_of(centre.ports, centre.fleet).expire)
+    assert await asyncio.to_thread(centre.git.head, cluster) == head
 
 
 async def test_a_deletion_takes_what_brings_components_out_of_the_repository_before_the_edge_detaches(

@@ -15,9 +15,11 @@ from edgewright.cli.commands.naming import NamedCluster, clusters_called, cluste
 from edgewright.cli.commands.options import AsJson, Form, Output, Yes, example, labels_of
 from edgewright.cli.commands.screen import Document, clean, result, say
 from edgewright.cli.commands.upgrading import (
+    ROUTE_UNKNOWN,
     UpgradeNews,
     UpgradeRun,
     UpgradeTerms,
+    how_to_call_off,
     how_to_go_on,
     listed,
     run_upgrades,
@@ -48,7 +50,11 @@ Clusters = Annotated[
 Labels = Annotated[
     list[str] | None,
     typer.Option(
-        "--label", "--selector", metavar="KEY=VALUE", help="All clusters with this label; repeat it for several."
+        "--label",
+        "--selector",
+        "-l",
+        metavar="KEY=VALUE",
+        help="All clusters with this label; repeat it for several.",
     ),
 ]
 Every = Annotated[bool, typer.Option("--all", help="All clusters.")]
@@ -100,8 +106,7 @@ def upgrade_agents(
         chosen = _chosen(gateway, clusters or (), label or (), every=every)
         terms = UpgradeTerms(Component.AGENT, None, _limit(at_once, chosen), even_if_silent)
         if not yes:
-            version = clean(gateway.get("/ping")["version"])
-            _ask(gateway, terms, chosen, f"to the agent of this centre, which is {version}")
+            _ask(gateway, terms, chosen, _offered_agent(gateway))
         _upgrade(gateway, terms, chosen, max_failures, form, seconds=seconds, wait=wait, named=bool(clusters))
 
 
@@ -179,6 +184,22 @@ def _ask(gateway: GatewayClient, terms: UpgradeTerms, clusters: Sequence[NamedCl
     require_yes(f"Upgrade {who} {target}?", yes=False)
 
 
+def _offered_agent(gateway: GatewayClient) -> str:
+    """What edges are upgraded to, in the words of a question.
+
+    Raises:
+        CliError: the centre has no image of the agent, cannot be reached, or refuses.
+    """
+    answer = gateway.request("GET", "/v1/agent-image", accept=frozenset({404}))
+    if answer.is_success:
+        offer = gateway.decoded(answer)
+        return f"to agent {clean(offer['version'])} ({clean(offer['image'])})"
+    problem = gateway.problem(answer)
+    if problem.code == ROUTE_UNKNOWN:  # an older centre does not say
+        return "to the agent of this centre"
+    raise problem
+
+
 def _present(gateway: GatewayClient, component: Component, clusters: Sequence[NamedCluster]) -> list[str]:
     """The version on each edge, as its agent reports it; empty: it does not."""
     statuses = f"/v1/app/{APP_CLUSTER_STATUS}"
@@ -235,7 +256,9 @@ def _upgrade(
                 run.begin()
         except KeyboardInterrupt:
             raise CliError(
-                f"No longer waiting. {what_goes_on(run)}".strip(), how_to_go_on(), ExitCode.INTERRUPTED
+                f"No longer waiting. {what_goes_on(run)}".strip(),
+                "\n".join([how_to_go_on(), *how_to_call_off(run)]),
+                ExitCode.INTERRUPTED,
             ) from None
     _conclude(run, form, named=named)
 
@@ -264,6 +287,8 @@ def _sentence(news: UpgradeNews, document: Document) -> str:
             return f"fell back to {before or 'what it had'}{because}"
         case UpgradeState.REPLACED:
             return f"no longer upgraded to {version}{because or ': something else came in between'}"
+        case UpgradeState.CANCELLED:
+            return f"no longer upgraded to {version}{because}"
         case _:
             return f"failed to upgrade to {version}{because}"
 
@@ -280,11 +305,13 @@ def _conclude(run: UpgradeRun, form: Form, *, named: bool) -> None:
     without_edge = [each for each, why in run.left_out.items() if why.code == _NO_EDGE and not named]
     left_out = [each for each in run.left_out if each not in without_edge]
     fell_back = [each for each, state in run.failed.items() if state == UpgradeState.FELL_BACK]
+    called_off = [each for each, state in run.failed.items() if state == UpgradeState.CANCELLED]
     groups: dict[str, Sequence[NamedCluster]] = {
         "upgraded": run.done,
         "under way": [*run.under_way],
         "fell back": fell_back,
-        "failed": [each for each in run.failed if each not in fell_back],
+        "called off": called_off,
+        "failed": [each for each in run.failed if each not in {*fell_back, *called_off}],
         "left out": left_out,
         "not begun": [*run.waiting],
         "without an edge": without_edge,
@@ -318,7 +345,9 @@ def _alone(run: UpgradeRun) -> CliError:
 
 def _advice(run: UpgradeRun) -> list[str]:
     lines = [how_to_go_on()]
-    if run.waiting and run.is_stopped:
+    if run.waiting and run.is_called_off:
+        lines.append("Somebody has called an upgrade off, so no further one was begun.")
+    elif run.waiting and run.is_stopped:
         lines.append("After the failures, no further upgrade was begun; --max-failures allows more of them.")
     elif run.waiting:
         lines.append(f"At most {run.terms.at_once} upgrades may be under way; --at-once changes that.")

@@ -1,4 +1,4 @@
-"""`edgewright upgrade list`: what is being upgraded on edges, and how it ended."""
+"""`edgewright upgrade`: what is being upgraded on edges, and how it ended."""
 
 from functools import partial
 from typing import Annotated
@@ -20,6 +20,7 @@ from edgewright.cli.commands.listing import (
 from edgewright.cli.commands.naming import named
 from edgewright.cli.commands.options import AsJson, Form, Output, Watch, example
 from edgewright.cli.commands.screen import Column, Document, moment, room_on_terminal, say, show_lines
+from edgewright.cli.commands.upgrade_cancel import cancel_upgrades
 from edgewright.cli.commands.upgrading import upgrades
 from edgewright.cli.commands.watching import watch
 from edgewright.cli.invocation import typed
@@ -29,7 +30,9 @@ app = typer.Typer(no_args_is_help=True)
 
 
 def _alarm_of_state(item: Document) -> str:
-    return "bold red" if item["state"] in {UpgradeState.FELL_BACK, UpgradeState.FAILED} else ""
+    return (
+        "bold red" if item["state"] in {UpgradeState.FELL_BACK, UpgradeState.FAILED, UpgradeState.CANCELLED} else ""
+    )
 
 
 _NAME = Column("name", lambda item: str(item["name"]), long=True)
@@ -131,3 +134,6 @@ def _tell_changed(before: Document | None, document: Document, *, form: Form) ->
     else:
         for item in changed:
             show_document(item, [_UPGRADES.name(item)], form, one_of_many=True)
+
+
+app.command("cancel", epilog=example("upgrade cancel press-shop line-4"))(cancel_upgrades)

@@ -22,7 +22,7 @@ LONGEST_PAUSE_SECONDS = 3.0
 """Between two looks; an upgrade takes minutes."""
 LONGEST_WAIT_FOR_LIMIT_SECONDS = 60.0
 _LIMIT_REACHED = "upgrade_limit_reached"
-_ROUTE_UNKNOWN = "route_unknown"
+ROUTE_UNKNOWN = "route_unknown"
 _ALIKE = frozenset({"flux_not_imported", "flux_release_unknown", "agent_image_unset"})
 """What the centre says of all clusters alike: there is no use in asking about the next one."""
 _MOST_NAMES = 8
@@ -73,7 +73,7 @@ class UpgradeRun:
     """Upgrades clusters, each once. What it has begun goes on at the centre without it.
 
     Args:
-        most_failures: so many may fall back or fail before no more is begun.
+        most_failures: so many may fall back or fail before no more is begun. One that is called off ends it at once.
         tell: called whenever something has become of a cluster.
     """
 
@@ -100,9 +100,14 @@ class UpgradeRun:
 
     @property
     def is_stopped(self) -> bool:
-        """Whether so many have failed that no more is begun."""
+        """Whether so many have failed that no more is begun, or somebody has called one off."""
         failures = sum(state != UpgradeState.REPLACED for state in self.failed.values())
-        return failures > self._most_failures
+        return failures > self._most_failures or self.is_called_off
+
+    @property
+    def is_called_off(self) -> bool:
+        """Whether somebody has called one of these upgrades off: they hardly want the others to begin."""
+        return UpgradeState.CANCELLED in self.failed.values()
 
     @property
     def is_over(self) -> bool:
@@ -130,7 +135,7 @@ class UpgradeRun:
                 asked = seconds_asked_for(answer.headers.get("Retry-After"), now=datetime.now(UTC))
                 self._limited_until = time.monotonic() + min(asked, LONGEST_WAIT_FOR_LIMIT_SECONDS)
                 return
-            if problem.code == _ROUTE_UNKNOWN:
+            if problem.code == ROUTE_UNKNOWN:
                 raise CliError(
                     "This centre is of a version that cannot upgrade edges.",
                     "Upgrade the centre first.",
@@ -263,10 +268,19 @@ def how_to_go_on() -> str:
     return f"`{typed('upgrade list')}` shows how far they are. The same command again does what is left."
 
 
+def how_to_call_off(run: UpgradeRun) -> list[str]:
+    """One more line of such a hint, if something is under way that could be called off."""
+    if not run.under_way:
+        return []
+    names = [each.text for each in run.under_way]
+    which = " ".join(names) if len(names) <= _MOST_NAMES else f"--all --component {run.terms.component}"
+    return [f"`{typed(f'upgrade cancel {which}')}` calls off what is under way."]
+
+
 def _not_in_time(run: UpgradeRun, seconds: float) -> CliError:
     unfinished = len(run.under_way) + len(run.waiting)
     return CliError(
         f"{unfinished} of {len(run.clusters)} upgrades have not ended after {spoken(seconds)}. {what_goes_on(run)}",
-        how_to_go_on(),
+        "\n".join([how_to_go_on(), *how_to_call_off(run)]),
         ExitCode.UNAVAILABLE,
     )

@@ -2,64 +2,41 @@
 
 import asyncio
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 import pytest
 from database_stores import ACTOR, Store
+from shared_statements import open_database
+from sqlalchemy import select, update
+from upgraded_store import (
+    ANCHOR,
+    FLUX,
+    NEW,
+    OLD,
+    agents,
+    committed,
+    heard,
+    imported,
+    judged,
+    only,
+    pass_minutes,
+    report,
+)
 
-from edgewright.domain.cluster import Phase
-from edgewright.domain.upgrades import AgentTarget, Component, FluxTarget, UpgradeState
-from edgewright.errors import Conflict, Gone, Invalid, NotFound
+from edgewright.adapters.database.tables import clusters, upgrades
+from edgewright.domain.upgrades import PATIENCE, AgentTarget, Component, UpgradeState
+from edgewright.errors import Conflict, Gone, Invalid, NotFound, Stalled
 from edgewright.ports.edge_reports import Heartbeat
 from edgewright.ports.upgrades import UpgradeFilter, UpgradeWish
 
-OLD, NEW = (
-    AgentTarget(image="centre.example/edgewright/agent:0.3.0-aaa"),
-    AgentTarget(image="centre.example/agent:0.4"),
-)
-FLUX = FluxTarget(sha256="f" * 64, labelled="v2.7.3")
-ANCHOR = "0f9a4c1e-3b67-4b9e-9c2f-2f1d1f0e9a11"
 
-
-def agents(cluster: UUID, **more: Any) -> UpgradeWish:
-    return UpgradeWish(cluster=cluster, target=NEW, before=OLD.version, fallback=OLD, **more)
-
-
-async def report(store: Store, cluster: UUID, **body: Any) -> None:
-    await store.edge_reports.write_status(
-        cluster, body, certificate=None, certificate_problem=None, generation=1, actor="agent"
-    )
-
-
-async def heard(store: Store, name: str = "press-shop", **body: Any) -> UUID:
-    """A cluster whose edge has joined and reported."""
-    cluster = await store.joined(name)
-    await report(store, cluster, **{"versions": {"agent": "0.3.0", "agent-image": OLD.image}, **body})
-    await committed(store, cluster)
-    return cluster
-
-
-async def committed(store: Store, cluster: UUID) -> None:
-    """What is wanted is in the repository, and its workflow has nothing left to do."""
-    fence = await store.fence(cluster)
-    await store.steps.record_rendering(fence, "digest", (), commit="c" * 40)
-    await store.publish(cluster, Phase.ACTIVE, ready=True)
-
-
-async def pass_minutes(store: Store, minutes: float, *, beating: UUID | None = None) -> None:
-    """Minutes in which a gateway listens, and perhaps an edge is heard."""
-    for _ in range(int(minutes * 6)):
-        store.clock.advance(seconds=10)
-        await store.edge_reports.keep_listening()
-        if beating is not None:
-            await store.edge_reports.heartbeats([Heartbeat(beating, 1)])
-
-
-async def only(store: Store, cluster: UUID) -> Any:
-    page = await store.upgrades.page(UpgradeFilter(cluster=cluster))
-    [upgrade] = page.items
-    return upgrade
+async def deadline_of(database_url: str, cluster: UUID) -> datetime | None:
+    statement = select(upgrades.c.deadline).where(upgrades.c.cluster == cluster)
+    async with open_database(database_url) as database, database.read() as connection:
+        deadline: datetime | None = await connection.scalar(statement)
+    return deadline
 
 
 async def test_a_wanted_version_is_a_wish_of_the_cluster_with_an_event(store: Store) -> None:
@@ -115,6 +92,7 @@ async def test_the_status_of_the_new_agent_proves_it(store: Store) -> None:
 )
 async def test_flux_is_proven_by_the_driver_of_its_version(store: Store, name: str, ready: str, proven: bool) -> None:
     cluster = await heard(store)
+    await imported(store)
     await store.upgrades.admit(UpgradeWish(cluster=cluster, target=FLUX, before="v2.7.0"), actor=ACTOR)
     said = {"name": name, "conditions": [{"type": "Ready", "status": ready, "message": "So it is."}]}
     await report(store, cluster, flux={"kustomizations": [said]})
@@ -158,31 +136,32 @@ async def test_what_nothing_proves_falls_back_once_it_has_had_its_time(timed: St
     await timed.upgrades.admit(agents(cluster), actor=ACTOR)
     await committed(timed, cluster)
     await pass_minutes(timed, 14, beating=cluster)
-    assert await timed.upgrades.judge() == []
+    assert await judged(timed) == []
     before = await timed.row(cluster)
     assert before.upgrading is Component.AGENT
     await pass_minutes(timed, 2, beating=cluster)
-    assert await timed.upgrades.judge() == [cluster]
+    assert await judged(timed) == [cluster]
     row = await timed.row(cluster)
     assert (row.wanted.agent, row.upgrading, row.change) == (OLD, None, before.change + 1)
     ended = await only(timed, cluster)
     assert ended.state is UpgradeState.FELL_BACK
     assert ended.reason == "Nothing has proven 0.4 within 15 minutes."
     assert (await timed.kinds(cluster))[-1] == "upgrade.fell_back"
-    assert await timed.upgrades.judge() == []
+    assert await judged(timed) == []
     _, is_new = await timed.upgrades.admit(agents(cluster), actor=ACTOR)
     assert is_new
 
 
 async def test_flux_does_not_go_back_and_its_words_are_kept(timed: Store) -> None:
     cluster = await heard(timed)
+    await imported(timed)
     await pass_minutes(timed, 16, beating=cluster)
     await timed.upgrades.admit(UpgradeWish(cluster=cluster, target=FLUX, before="v2.7.0"), actor=ACTOR)
     await committed(timed, cluster)
     said = {"name": FLUX.driver, "conditions": [{"type": "Ready", "status": "False", "message": "CRD is refused."}]}
     await report(timed, cluster, flux={"kustomizations": [said]})
     await pass_minutes(timed, 16, beating=cluster)
-    assert await timed.upgrades.judge() == []
+    assert await judged(timed) == []
     ended = await only(timed, cluster)
     assert ended.state is UpgradeState.FAILED
     assert ended.reason == "Nothing has proven v2.7.3 within 15 minutes. Flux says: CRD is refused."
@@ -196,7 +175,7 @@ async def test_an_agent_of_which_nobody_knows_the_image_fails_without_going_back
     await timed.upgrades.admit(UpgradeWish(cluster=cluster, target=NEW), actor=ACTOR)
     await committed(timed, cluster)
     await pass_minutes(timed, 16, beating=cluster)
-    assert await timed.upgrades.judge() == []
+    assert await judged(timed) == []
     assert (await only(timed, cluster)).state is UpgradeState.FAILED
     assert (await timed.row(cluster)).wanted.agent == NEW
 
@@ -206,17 +185,53 @@ async def test_time_in_which_the_edge_could_not_have_it_does_not_count(timed: St
     await pass_minutes(timed, 16, beating=cluster)
     await timed.upgrades.admit(agents(cluster), actor=ACTOR)
     await pass_minutes(timed, 60, beating=cluster)  # its commit is not made
-    assert await timed.upgrades.judge() == []
+    assert await judged(timed) == []
     await committed(timed, cluster)
     timed.clock.advance(hours=3)  # no gateway listens
-    assert await timed.upgrades.judge() == []
+    assert await judged(timed) == []
     await pass_minutes(timed, 14)
-    assert await timed.upgrades.judge() == []
+    assert await judged(timed) == []
     assert (await only(timed, cluster)).state is UpgradeState.UNDER_WAY
     await timed.edge_reports.expire_leases()
     await pass_minutes(timed, 16)
-    assert await timed.upgrades.judge() == [cluster]  # Flux fetches though the agent is silent
+    assert await judged(timed) == [cluster]  # Flux fetches though the agent is silent
     assert (await only(timed, cluster)).reason == "Nothing has proven 0.4 within 15 minutes, and the edge is silent."
+
+
+async def test_a_deadline_is_written_when_the_time_begins_and_not_at_every_sweep(
+    timed: Store, database_url: str
+) -> None:
+    cluster = await heard(timed)
+    await pass_minutes(timed, 1, beating=cluster)
+    await timed.upgrades.admit(agents(cluster), actor=ACTOR)
+    seen = []
+    for _ in range(3):  # its commit is not made
+        await pass_minutes(timed, 1, beating=cluster)
+        assert await judged(timed) == []
+        seen.append(await deadline_of(database_url, cluster))
+    assert seen == [None, None, None]
+    await committed(timed, cluster)
+    begun = timed.clock.at
+    for _ in range(3):
+        assert await judged(timed) == []
+        assert await deadline_of(database_url, cluster) == begun + PATIENCE
+        await pass_minutes(timed, 1, beating=cluster)
+
+
+async def test_versions_that_nobody_can_read_are_the_trouble_of_one_cluster(store: Store, database_url: str) -> None:
+    broken, other = await heard(store, "broken"), await heard(store, "other")
+    for cluster in (broken, other):
+        await store.upgrades.admit(agents(cluster), actor=ACTOR)
+    unreadable = update(clusters).where(clusters.c.uuid == broken).values(components={"agent": {"image": 7}})
+    async with open_database(database_url) as database, database.write() as connection:
+        await connection.execute(unreadable)
+    assert set(await store.upgrades.under_way()) == {broken, other}
+    with pytest.raises(Stalled) as trouble:
+        await store.upgrades.judge(broken)
+    assert (trouble.value.code, "7" in trouble.value.detail) == ("components_unreadable", False)
+    await report(store, other, versions={"agent-image": NEW.image}, hosts=[])
+    assert await store.upgrades.judge(other) is False
+    assert (await only(store, other)).state is UpgradeState.DONE
 
 
 async def test_a_silent_edge_is_upgraded_only_on_demand_and_has_no_deadline_until_it_is_heard(timed: Store) -> None:
@@ -229,14 +244,14 @@ async def test_a_silent_edge_is_upgraded_only_on_demand_and_has_no_deadline_unti
     await timed.upgrades.admit(agents(cluster, even_if_silent=True), actor=ACTOR)
     await committed(timed, cluster)
     await pass_minutes(timed, 40)
-    assert await timed.upgrades.judge() == []
+    assert await judged(timed) == []
     await pass_minutes(timed, 1, beating=cluster)
-    assert await timed.upgrades.judge() == []  # from now on it counts
+    assert await judged(timed) == []  # from now on it counts
     await committed(timed, cluster)
     await pass_minutes(timed, 14, beating=cluster)
-    assert await timed.upgrades.judge() == []
+    assert await judged(timed) == []
     await pass_minutes(timed, 2, beating=cluster)
-    assert await timed.upgrades.judge() == [cluster]
+    assert await judged(timed) == [cluster]
 
 
 async def test_what_cannot_be_upgraded_says_why(store: Store) -> None:

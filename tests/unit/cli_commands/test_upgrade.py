@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from command_line import CommandLine
 from upgrading_centre import (
+    IMAGE,
     NAMES,
     NEW,
     NO_EDGE,
@@ -169,6 +170,18 @@ def test_an_upgrade_that_another_one_has_replaced_is_no_longer_waited_for(desk: 
     assert desk.centre.states()["press-02"] == "done", "a change of mind is no failure of the version"
 
 
+def test_after_one_was_called_off_no_further_upgrade_begins(desk: UpgradeDesk, seed: int) -> None:
+    desk.centre.random.seed(seed)
+    desk.centre.ends["press-04"] = "cancelled"
+    shown = desk("agent", "upgrade", "--all", "--at-once", "5", "--max-failures", "10", "--yes")
+    assert shown.code == 1
+    assert 5 <= len(desk.centre.begun) < 20
+    assert desk.centre.begun_after_a_failure == 0
+    assert "1 called off, " in shown.err
+    assert "Somebody has called an upgrade off, so no further one was begun." in shown.err
+    assert outcomes(shown.out)["press-04"].startswith(f"no longer upgraded to {NEW}: ")
+
+
 # --- asking before -------------------------------------------------------------------------------------------------
 
 
@@ -180,16 +193,30 @@ def test_nothing_begins_without_a_yes(desk: UpgradeDesk) -> None:
     assert desk.centre.bodies() == []
 
 
+def test_an_older_centre_that_does_not_say_what_it_offers_is_asked_all_the_same(desk: UpgradeDesk) -> None:
+    desk.centre.lacks = "/v1/agent-image"
+    asked = desk.at_a_terminal("agent", "upgrade", "press-07", typed="n\n")
+    assert "Upgrade press-07 to the agent of this centre? [y/N]" in asked.out
+
+
+def test_nothing_is_asked_where_the_centre_has_no_agent_to_give(desk: UpgradeDesk) -> None:
+    desk.centre.offers_agent = False
+    shown = desk.at_a_terminal("agent", "upgrade", "--all")
+    assert (shown.code, desk.centre.bodies()) == (ExitCode.NOT_FOUND, [])
+    assert "This centre has no image of the agent." in shown.out
+    assert "[y/N]" not in shown.out
+
+
 def test_the_question_says_how_many_and_from_which_versions_to_which(desk: UpgradeDesk) -> None:
     assert desk("agent", "upgrade", "press-05", "press-06", "--yes").code == 0
     asked = desk.at_a_terminal("agent", "upgrade", "--all", typed="n\n").out
     assert f"17 of 20 now: agent {OLD}" in asked
     assert f"2 of 20 now: agent {NEW}" in asked
     assert "1 of 20 now: agent of a version that is not known" in asked
-    assert f"Upgrade 20 clusters, 5 at a time, to the agent of this centre, which is {NEW}? [y/N]" in asked
+    assert f"Upgrade 20 clusters, 5 at a time, to agent {NEW} ({IMAGE})? [y/N]" in asked
     one = desk.at_a_terminal("agent", "upgrade", "press-07", typed="y\n")
     assert one.code == 0
-    assert f"Upgrade press-07 to the agent of this centre, which is {NEW}? [y/N]" in one.out
+    assert f"Upgrade press-07 to agent {NEW} ({IMAGE})? [y/N]" in one.out
     assert f"press-07  upgraded to {NEW}" in one.out
     flux = desk.at_a_terminal("flux", "upgrade", "press-07", "press-08", typed="n\n").out
     assert "Upgrade 2 clusters, 5 at a time, to Flux v2.7.3? [y/N]" in flux
@@ -281,6 +308,7 @@ def test_ctrl_c_says_that_what_has_begun_goes_on(desk: UpgradeDesk) -> None:
         said = waiting.stderr.read()
         assert "press-05: the upgrade goes on at the centre. Not begun: press-06, " in said
         assert "upgrade list" in said
+        assert "upgrade cancel press-01 press-02 press-03 press-04 press-05` calls off what is under way." in said
         assert "Traceback" not in said
         assert waiting.stdout.read() == ""
     assert list(desk.centre.states().values()) == ["under_way"] * 5

@@ -89,3 +89,27 @@ def test_a_real_gateway_refuses_in_its_own_words(
     assert f"2 of 2 now: agent {OLD}" in terminal.out
     found = json.loads(edgewright.ok("upgrade", "list", "--json").out)["items"]
     assert [(each["name"], each["state"]) for each in found] == [("press", "under_way")]
+
+
+def test_a_real_gateway_calls_upgrades_off(
+    edgewright: CommandLine, centre: ServedCentre, edges: dict[str, EdgeCredentials]
+) -> None:
+    assert edgewright("agent", "upgrade", *edges, "--no-wait", "--yes").code == 0
+    image = f"registry.example.com/agent:{NEW}"
+    report(centre, edges["weld"], **{"agent": NEW, "agent-image": image})
+    alone = edgewright.ok("upgrade", "cancel", "press")
+    assert outcomes(alone.out)["press"].startswith(f"agent no longer upgraded to {NEW}: Called off by token:")
+    proven = edgewright("upgrade", "cancel", "weld", "press")
+    assert proven.code == ExitCode.REFUSED
+    assert f"weld  left as it is: weld has agent {NEW} already: its edge has proven it." in proven.err
+    assert f"press  left as it is: The upgrade of press to agent {NEW} was called off already." in proven.err
+    terminal = Terminal(edgewright.environment)("upgrade", "cancel", "--all", typed="y\n")
+    assert (terminal.code, "Call off 1 upgrade: paint? [y/N]" in terminal.out) == (0, True), terminal
+    found = json.loads(edgewright.ok("upgrade", "list", "--json").out)["items"]
+    assert {each["name"]: each["state"] for each in found} == {
+        "press": "cancelled",
+        "weld": "done",
+        "paint": "cancelled",
+    }
+    asked = Terminal(edgewright.environment)("agent", "upgrade", "press", typed="n\n")
+    assert f"Upgrade press to agent {NEW} ({image})? [y/N]" in asked.out

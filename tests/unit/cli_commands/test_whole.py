@@ -67,7 +67,7 @@ def test_every_command_of_the_contract_is_there() -> None:
         "secret": {"put", "tls", "registry", "label", "annotate", "delete", "list", "reseal"},
         "token": {"create", "list", "revoke"},
         "context": {"list", "use", "show", "remove"},
-        "upgrade": {"list"},
+        "upgrade": {"list", "cancel"},
     }
 
 

@@ -5,7 +5,7 @@ import yaml
 from flux_file import CONTROLLERS, NAMESPACE, VERSION, flux_file, sha256_of
 from pod_environment import PROXY_KEYS
 
-from edgewright.domain.container_images import is_mirror, is_pinned, mirrored
+from edgewright.domain.container_images import is_mirror, is_pinned, mirrored, repository_of
 from edgewright.domain.flux_bundle import MAX_BUNDLE_BYTES, read_flux_bundle
 from edgewright.domain.imported_flux import checked_import
 from edgewright.errors import EdgewrightError, Invalid, TooLarge
@@ -135,3 +135,17 @@ def test_an_image_without_tag_or_digest_is_not_one_image(image: str) -> None:
 def test_a_mirror_is_a_host_and_a_folder(mirror: str) -> None:
     assert not is_mirror(mirror)
     assert is_mirror("registry.example.com:5000/edge/images")
+
+
+@pytest.mark.parametrize(
+    ("image", "repository"),
+    [
+        ("r.example:5000/edge/agent:0.4", "r.example:5000/edge/agent"),
+        ("r.example:5000/edge/agent", "r.example:5000/edge/agent"),
+        ("r.example/agent:0.4@sha256:" + "0" * 64, "r.example/agent"),
+        ("r.example:5000/agent@sha256:" + "0" * 64, "r.example:5000/agent"),
+        ("agent:0.4", "agent"),
+    ],
+)
+def test_a_repository_is_an_image_without_tag_and_digest(image: str, repository: str) -> None:
+    assert repository_of(image) == repository

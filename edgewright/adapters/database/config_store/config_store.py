@@ -1,6 +1,7 @@
 """The Config Store."""
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -125,19 +126,7 @@ class SqlConfigStore:
         _refuse_registry(app)
         async with self._database.write() as connection:
             at = await self._database.now(connection)
-            deleted = await delete_entry(connection, at, app, object_, precondition=precondition)
-            if deleted:
-                await record(
-                    connection,
-                    at,
-                    cluster=await _cluster_of(connection, object_),
-                    actor=actor,
-                    kind=EventKind.ENTRY_DELETED,
-                    message=f"The entry of {_named(app)} for {object_} was deleted.",
-                    app=str(app),
-                    object=str(object_),
-                )
-            return deleted
+            return await delete_and_tell(connection, at, app, object_, actor=actor, precondition=precondition)
 
     async def create_object(self, klass: UUID, object_: UUID | None = None) -> tuple[UUID, bool]:
         wanted = object_ or uuid4()
@@ -187,6 +176,31 @@ class SqlConfigStore:
                     entries=written,
                 )
             return written
+
+
+async def delete_and_tell(
+    connection: AsyncConnection,
+    at: datetime,
+    app: UUID,
+    object_: UUID,
+    *,
+    actor: str,
+    precondition: Precondition = ALWAYS,
+) -> bool:
+    """Deletes an entry, with its event; False if there was none."""
+    deleted = await delete_entry(connection, at, app, object_, precondition=precondition)
+    if deleted:
+        await record(
+            connection,
+            at,
+            cluster=await _cluster_of(connection, object_),
+            actor=actor,
+            kind=EventKind.ENTRY_DELETED,
+            message=f"The entry of {_named(app)} for {object_} was deleted.",
+            app=str(app),
+            object=str(object_),
+        )
+    return deleted
 
 
 def _refuse_registry(app: UUID) -> None:

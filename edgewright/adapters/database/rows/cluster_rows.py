@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any, Final, NamedTuple, TypedDict, Unpack
 from uuid import UUID
 
+from pydantic import ValidationError
 from sqlalchemy import Update, bindparam, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -38,7 +39,7 @@ from edgewright.domain.projection import Projection
 from edgewright.domain.reach import Reach
 from edgewright.domain.upgrades import WantedComponents
 from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION, APP_CLUSTER_STATUS
-from edgewright.errors import Conflict, NotFound, Superseded
+from edgewright.errors import Conflict, NotFound, Stalled, Superseded
 from edgewright.ports.clusters import ClusterRow
 
 # Statements that are run all the time are made once: SQLAlchemy takes longer to make one than SQLite to run it.
@@ -337,8 +338,19 @@ def lease_from(row: ClusterRecord, listening_since: datetime | None) -> Lease:
 
 
 def wanted_from(row: ClusterRecord) -> WantedComponents:
-    """The versions that the cluster is to have."""
-    return WantedComponents.model_validate(row.components or {})
+    """The versions that the cluster is to have.
+
+    Raises:
+        Stalled: code ``components_unreadable``.
+    """
+    try:
+        return WantedComponents.model_validate(row.components or {})
+    except ValidationError:
+        raise Stalled(
+            f"The centre cannot read which versions {row.name} is to have.",
+            code="components_unreadable",
+            hint="Upgrade the centre if a newer one has written them; else restore its database from a backup.",
+        ) from None
 
 
 def certificate_from(row: ClusterRecord) -> CertificateFacts | None:

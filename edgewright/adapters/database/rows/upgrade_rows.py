@@ -13,7 +13,7 @@ from edgewright.adapters.database.tables import upgrades
 from edgewright.domain.edge_status import EdgeStatus
 from edgewright.domain.events import EventKind
 from edgewright.domain.json import JsonObject
-from edgewright.domain.upgrades import Component, UpgradeState, is_proven
+from edgewright.domain.upgrades import Component, FluxTarget, UpgradeState, has_begun, is_proven
 
 KINDS = {
     UpgradeState.UNDER_WAY: EventKind.UPGRADE_BEGUN,
@@ -21,6 +21,7 @@ KINDS = {
     UpgradeState.FELL_BACK: EventKind.UPGRADE_FELL_BACK,
     UpgradeState.FAILED: EventKind.UPGRADE_FAILED,
     UpgradeState.REPLACED: EventKind.UPGRADE_REPLACED,
+    UpgradeState.CANCELLED: EventKind.UPGRADE_CANCELLED,
 }
 
 
@@ -81,8 +82,13 @@ async def end_upgrade(
     state: UpgradeState,
     *,
     reason: str = "",
+    actor: str = "centre",
 ) -> None:
-    """Notes the end of an upgrade, and tells of it; the row of the cluster is left to the caller."""
+    """Notes the end of an upgrade, and tells of it; the row of the cluster is left to the caller.
+
+    Args:
+        actor: who ended it, where not the edge with its proof.
+    """
     mine = (upgrades.c.cluster == row.uuid) & (upgrades.c.component == component)
     last = await read_upgrade(connection, row, component)
     if last is None or last.state is not UpgradeState.UNDER_WAY:
@@ -93,12 +99,13 @@ async def end_upgrade(
         UpgradeState.FELL_BACK: f"{component.titled} of {row.name} goes back to {last.before}.",
         UpgradeState.FAILED: f"{component.titled} of {row.name} was not upgraded to {last.version}.",
         UpgradeState.REPLACED: f"The upgrade of {row.name} to {last.version} has no more meaning.",
+        UpgradeState.CANCELLED: f"{component.titled} of {row.name} is no longer upgraded to {last.version}.",
     }[state]
     await record(
         connection,
         at,
         cluster=row.uuid,
-        actor="agent" if state is UpgradeState.DONE else "centre",
+        actor="agent" if state is UpgradeState.DONE else actor,
         kind=KINDS[state],
         message=f"{sentence} {reason}".strip(),
         component=component,
@@ -120,3 +127,32 @@ async def fall_back(
     await raise_change(connection, row, components=components, upgrading=None)
     await end_upgrade(connection, at, row, component, UpgradeState.FELL_BACK, reason=reason)
     return True
+
+
+async def call_off(
+    connection: AsyncConnection,
+    at: datetime,
+    row: ClusterRecord,
+    last: UpgradeRecord,
+    status: EdgeStatus,
+    *,
+    actor: str,
+) -> None:
+    """Ends an upgrade because somebody wants it to; the cluster is to have what it had before, if that is known.
+
+    What the edge applies of Flux stays there, and the cluster wants no release any more: going back is not possible.
+    """
+    component = last.component
+    components = {name: target for name, target in (row.components or {}).items() if name != component.value}
+    goes_back = last.fallback is not None and not has_begun(wanted_from(row), component, status)
+    if goes_back:
+        components[component.value] = last.fallback
+    await raise_change(connection, row, components=components or None, upgrading=None)
+    if not goes_back:
+        rest = "what the edge has taken of it stays"
+    elif component is Component.AGENT:
+        rest = f"the edge goes back to {last.before}"
+    else:
+        rest = f"the cluster is to have {FluxTarget.model_validate(last.fallback).version} again"
+    reason = f"Called off by {actor}; {rest}."
+    await end_upgrade(connection, at, row, component, UpgradeState.CANCELLED, reason=reason, actor=actor)
