@@ -2,18 +2,28 @@
 
 A plain exception in an update handler makes Temporal retry the workflow task for ever, and no message gets
 through any more; in a signal handler it does the same. Guarded updates fail for their caller alone; guarded
-signals are dropped and counted.
+signals are dropped, and their workflow is told.
 """
 
 from collections.abc import Callable, Coroutine
 from functools import wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError, FailureError, is_cancelled_exception
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+
+class SignalledWorkflow(Protocol):
+    """What has handlers of signals."""
+
+    def signal_failed(self) -> None:
+        """A handler has raised an exception, and its signal is dropped."""
+
+
+W = TypeVar("W", bound=SignalledWorkflow)
 
 HANDLER_BUG = "HandlerBug"
 
@@ -38,16 +48,17 @@ def guarded_update(handler: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, 
     return wrapper
 
 
-def guarded_signal(handler: Callable[P, None]) -> Callable[P, None]:
+def guarded_signal(handler: Callable[Concatenate[W, P], None]) -> Callable[Concatenate[W, P], None]:
     """Logs an unexpected exception of a signal handler and goes on without that signal."""
 
     @wraps(handler)
-    def wrapper(*args: P.args, **kwargs: P.kwargs) -> None:
+    def wrapper(signalled: W, /, *args: P.args, **kwargs: P.kwargs) -> None:
         try:
-            handler(*args, **kwargs)
+            handler(signalled, *args, **kwargs)
         except BaseException as error:  # any bug of a handler, whatever it raises, would wedge the cluster
             if isinstance(error, FailureError) or is_cancelled_exception(error) or not isinstance(error, Exception):
                 raise
             workflow.logger.exception("signal handler %s has a bug; the signal is dropped", handler.__name__)
+            signalled.signal_failed()
 
     return wrapper
