@@ -178,7 +178,7 @@ class ClusterActivities:
                 once=applied_once(message.verb),
             )
         except Refused as refusal:
-            return Receipt(refusal=refusal.detail)
+            return Receipt(refusal=_told(refusal))
         return Receipt()
 
     @activity.defn(name="record_pause")
@@ -194,7 +194,7 @@ class ClusterActivities:
                 once=applied_once(message.verb),
             )
         except Refused as refusal:
-            return Receipt(refusal=refusal.detail)
+            return Receipt(refusal=_told(refusal))
         return Receipt()
 
 
@@ -218,8 +218,14 @@ class EdgeActivities:
                 once=applied_once(message.verb),
             )
         except Refused as refusal:
-            return Receipt(refusal=refusal.detail)
+            return Receipt(refusal=_told(refusal))
         return Receipt()
+
+
+def _told(refusal: Refused) -> str:
+    """What the timeline says: the only answer to a signal, so it has the advice, too."""
+    advice = refusal.hint or (f"Correct {refusal.where} in the input." if refusal.where else "")
+    return f"{refusal.detail} {advice}".strip()
 
 
 def _health(status: EdgeStatus, lost: Sequence[UnopenedValue]) -> EdgeHealth | None:

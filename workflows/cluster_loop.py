@@ -66,6 +66,10 @@ class ClusterLoop:
         """Makes the loop look again, because what is wanted may have changed."""
         self._woken = True
 
+    def wake_to_tell(self) -> None:
+        """Looks again if a signal was refused, so that the timeline says so."""
+        self._woken = self._woken or self.verbs.refused.waiting
+
     def nudge(self) -> None:
         """Makes the loop look again at once, even while it waits for the database."""
         self._woken = True
@@ -200,6 +204,8 @@ class ClusterLoop:
         wanted = self._reader.not_applied_yet(wanted, self.steps.newest_commit, of_secrets=bool(commit))
         self._wanted = wanted
         projection = self._project(wanted)
+        if wanted.closed:
+            self.verbs.refused.tell(self._publication, all_of_them=True)
         self._publication.show(projection, wanted)
         published = self._may_wait_to_publish(projection) or await self._publication.publish(projection, wanted)
         self._wanted = self._publication.reread(wanted)
@@ -262,6 +268,7 @@ class ClusterLoop:
         """Continues as new with the whole state."""
         self.steps.newest_commit = self.secrets.newest_commit or self.steps.newest_commit
         self.verbs.tell_of_dropped(self._publication)
+        self.verbs.refused.tell(self._publication, all_of_them=True)
         carried = projected_again(self._publication.projection, self.steps)
         workflow.continue_as_new(
             ManagedClusterInput(

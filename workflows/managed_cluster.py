@@ -3,6 +3,8 @@
 Messages are nudges: losing or doubling one does no harm.
 """
 
+from collections.abc import Sequence
+
 from temporalio import workflow
 from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
@@ -15,13 +17,12 @@ from edgewright.messages.cluster import (
     ManagedClusterInput,
     PauseVerb,
     Readiness,
-    ReconcileSignal,
     StepVerb,
     VerbKind,
 )
 from workflows.cluster_loop import ClusterLoop
 from workflows.guarded import guarded_signal, guarded_update
-from workflows.verbs import NOTHING
+from workflows.signals import NOTHING, TOLD, SignalName, is_nudge
 
 DELETE = 'Deletes the cluster. Input: nothing, {"force": true} or {"purge": true}.'
 
@@ -40,9 +41,10 @@ class ManagedCluster:
 
     @workflow.signal(name=names.SIGNAL_RECONCILE, description="Something changed in the database: look again.")
     @guarded_signal
-    def reconcile(self, signal: ReconcileSignal | None = None) -> None:
-        """Something changed in the database."""
-        self._loop.nudge()
+    def reconcile(self, signal: RawValue = NOTHING) -> None:
+        """Something changed in the database. The input does not matter."""
+        if is_nudge(signal) or workflow.patched(TOLD):
+            self._loop.nudge()
 
     @workflow.signal(name=names.SIGNAL_DELETE, description=DELETE)
     @guarded_signal
@@ -50,6 +52,7 @@ class ManagedCluster:
         """Deletes the cluster, as `DELETE /v1/cluster/UUID` does. Input: nothing, `{"force": true}` or
         `{"purge": true}`."""
         self._loop.verbs.signal(names.SIGNAL_DELETE, options)
+        self._loop.wake_to_tell()
 
     @workflow.signal(name=names.SIGNAL_EDGE_STATUS, description="An edge status document, as JSON.")
     @guarded_signal
@@ -67,6 +70,20 @@ class ManagedCluster:
         """Takes a new sealing certificate, `{"kubeseal_cert": PEM}` or the PEM; nothing: reads it again."""
         self._loop.verbs.signal(names.SIGNAL_SEALING_KEY_ROTATED, body)
         self._loop.wake()
+
+    @workflow.signal(dynamic=True, description="Any other name: changes nothing, and the timeline says so.")
+    @guarded_signal
+    def unknown_signal(self, name: SignalName, inputs: Sequence[RawValue]) -> None:
+        """Says on the timeline that there is no such signal. Its inputs are not read."""
+        if workflow.patched(TOLD):
+            self._loop.verbs.refused.take_unknown(name)
+            self._loop.wake_to_tell()
+
+    def signal_failed(self) -> None:
+        """Counts a signal that its handler could not take, such as one with several inputs."""
+        if workflow.patched(TOLD):
+            self._loop.verbs.drop()
+            self._loop.wake()
 
     @workflow.update(name=names.UPDATE_CHANGE_SECRETS, description="Commits staged requests; sent by the gateway.")
     @guarded_update

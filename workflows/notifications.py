@@ -29,6 +29,9 @@ class NotificationsWorkflow:
         """New notifications are waiting. Those that pause after a failed try keep pausing."""
         self._woken = True
 
+    def signal_failed(self) -> None:
+        """There is nothing to tell: the next round finds what the signal was about."""
+
     @workflow.run
     async def run(self, start: NotificationsInput) -> None:
         while not self._full():

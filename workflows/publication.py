@@ -46,6 +46,7 @@ class Publication:
         self.attempted = max(attempted, projection.sequence if projection else 0)
         self.events = list(events)
         self._untold = untold
+        self._notice = ""
         self._shown: tuple[object, ...] | None = None
 
     def tell(
@@ -66,6 +67,11 @@ class Publication:
                 happened_at=at,
             )
         )
+
+    def refuse(self, kind: EventKind, message: str, *, actor: str, **detail: str | int | float | bool | None) -> None:
+        """Adds an event that answers somebody, who looks for it where the message was sent: in the Web UI."""
+        self.tell(kind, message, actor=actor, **detail)
+        self._notice = f"Refused at {moment(workflow.now())}: {message.removeprefix('Refused: ')}"
 
     def overtaken(self, wanted: Wanted) -> bool:
         """Whether the database holds a newer projection than this run ever sent: an older copy of Temporal was put
@@ -134,7 +140,7 @@ class Publication:
 
     def show(self, projection: Projection, wanted: Wanted) -> None:
         """Sets search attributes and current details. Only writes changes, because each one costs an event."""
-        details = describe(projection, wanted)
+        details = describe(projection, wanted, notice=self._notice)
         available = projection.status_of(ConditionType.AVAILABLE).value
         labels = searchable(wanted.labels)
         shown = (
@@ -163,8 +169,12 @@ class Publication:
         )
 
 
-def describe(projection: Projection, wanted: Wanted) -> str:
-    """Returns the current details for the Web UI: Markdown for people who have never seen the code."""
+def describe(projection: Projection, wanted: Wanted, *, notice: str = "") -> str:
+    """Returns the current details for the Web UI: Markdown for people who have never seen the code.
+
+    Args:
+        notice: the newest refusal of a message.
+    """
     lines = [f"**{wanted.name}** is **{projection.phase}**."]
     if projection.waiting_for:
         lines.append(f"Waiting for: {projection.waiting_for}")
@@ -180,6 +190,8 @@ def describe(projection: Projection, wanted: Wanted) -> str:
         lines.append("")
         lines.append("Not cleaned up yet:")
         lines += [f"- {r.step}: {r.reason}" for r in projection.residue]
+    if notice:
+        lines += ["", notice]
     return "\n".join(lines)
 
 

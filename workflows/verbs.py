@@ -3,12 +3,11 @@
 import json
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 from uuid import UUID, uuid5
 
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
 from temporalio import workflow
-from temporalio.api.common.v1 import Payload
 from temporalio.common import RawValue
 from temporalio.exceptions import ActivityError
 
@@ -22,6 +21,16 @@ from edgewright.messages.steps import Receipt, RecordDeletion, RecordEdgeStatus,
 from workflows import policies
 from workflows.failures import UNEXPECTED, failure_of
 from workflows.publication import Publication
+from workflows.signals import (
+    TOLD,
+    UNREADABLE,
+    RefusedSignals,
+    as_line,
+    counted,
+    input_problem,
+    is_foreign,
+    json_of,
+)
 from workflows.step_lane import StepLane
 
 REFUSED: Mapping[str, EventKind] = {
@@ -38,7 +47,6 @@ SIGNALLED: Mapping[str, str] = {
     VerbKind.SEALING_KEY: names.SIGNAL_SEALING_KEY_ROTATED,
 }
 """Verbs that come as a signal."""
-LONGEST_LINE = 1000
 LONGEST_QUEUE = 200
 """Signals that are not applied yet (the database may be away for long). More are dropped, with one event."""
 ROOM_FOR_DELETIONS = 10
@@ -58,28 +66,6 @@ BOUNDED = "bounded signals"
 """Patch. Runs that began before it keep larger inputs, drop what is too much in silence, and apply everything that is
 queued before they look at what else is wanted."""
 
-NOTHING = RawValue(Payload())
-"""The input of a signal that was sent without one."""
-
-UNREADABLE: Final = object()
-"""Instead of an input that says that it is JSON, and is not."""
-
-
-def json_of(raw: RawValue) -> Any:
-    """The input of a signal; None where none was sent, or none of JSON.
-
-    Raises:
-        ValueError: it says that it is JSON, and is not.
-    """
-    if raw.payload.metadata.get("encoding") != b"json/plain":
-        return None
-    return from_json(raw.payload.data)
-
-
-def as_line(text: str) -> str:
-    """One bounded line: Temporal's own tools send anything, and no database takes all of it."""
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())[:LONGEST_LINE]
-
 
 class Verbs:
     """A queue. Handlers add, the loop applies."""
@@ -97,6 +83,7 @@ class Verbs:
         self._sizes = [_size_of(verb) for verb in waiting]
         self._since_empty = sum(self._sizes)
         self._dropped = 0
+        self.refused = RefusedSignals()
         self.heard = Counter(heard or {})
         self.seen = seen
         self.applied = applied
@@ -152,7 +139,7 @@ class Verbs:
         return uuid5(self._cluster, json.dumps([*place, *said], sort_keys=True, default=str))
 
     def signal(self, kind: str, raw: RawValue) -> None:
-        """Takes a signal, or drops it: one that is too large, one too many, or one that nobody can read."""
+        """Takes a signal, refuses it because its input means nothing, or drops it: one too large, or one too many."""
         self.heard[kind] += 1
         size = len(raw.payload.data)
         if not self._has_room(kind) or (size > STATUS_BYTES and workflow.patched(BOUNDED)):
@@ -162,7 +149,12 @@ class Verbs:
             body = json_of(raw)
         except ValueError:
             body = UNREADABLE
-        if self._too_large_to_carry(size, body) or body is UNREADABLE:
+        too_large = self._too_large_to_carry(size, body)
+        problem = "" if too_large else input_problem(kind, UNREADABLE if is_foreign(raw) else body)
+        if problem and workflow.patched(TOLD):
+            self.refused.take_unfit(kind, problem)
+            return
+        if too_large or body is UNREADABLE:
             self._dropped += 1
             return
         before = len(self._queue)
@@ -175,6 +167,10 @@ class Verbs:
                 self._sealing_key_rotated(body)
         if len(self._queue) > before:
             self._since_empty += size
+
+    def drop(self) -> None:
+        """Counts a signal that its handler could not take."""
+        self._dropped += 1
 
     def _has_room(self, kind: str) -> bool:
         waiting = len(self._queue)
@@ -196,7 +192,7 @@ class Verbs:
         return as_before and workflow.patched(BOUNDED)
 
     def _delete(self, options: Any) -> None:
-        """Anything but an object with `force` or `purge` counts as no option."""
+        """In runs that began before `TOLD`, anything but an object with `force` or `purge` counts as no option."""
         said = options if isinstance(options, dict) else {}
         purge = {"purge": True} if said.get("purge") is True else None
         self.add(VerbKind.DELETE, force=said.get("force") is True, body=purge)
@@ -227,7 +223,7 @@ class Verbs:
                     raise
                 refusal = failure.sentence  # what it holds cannot be recorded; kept, it would hold up all others
             if refusal:
-                publication.tell(REFUSED[verb.kind], f"Refused: {refusal}", actor=verb.actor)
+                publication.refuse(REFUSED[verb.kind], f"Refused: {refusal}", actor=verb.actor)
             self._queue.pop(0)
             self._sizes.pop(0)
             self.applied = verb.number
@@ -236,13 +232,14 @@ class Verbs:
         self.tell_of_dropped(publication)
 
     def tell_of_dropped(self, publication: Publication) -> None:
-        """One event for all signals that were dropped since the last one."""
+        """Tells which signals were refused, and with one event how many were dropped since that was told last."""
+        self.refused.tell(publication, all_of_them=False)
         number, self._dropped = self._dropped, 0
         if number and workflow.patched(BOUNDED):
             publication.tell(
                 EventKind.SIGNALS_DROPPED,
-                f"{number} signals dropped: unreadable, larger than {STATUS_BYTES // 1024} KiB or nested too deep, "
-                f"or more than {LONGEST_QUEUE} waiting.",
+                f"{counted(number)} dropped: too large, nested too deep, with several inputs, or beyond the "
+                f"{LONGEST_QUEUE} that may wait. Send one input of at most {STATUS_BYTES // 1024} KiB with each.",
                 signals=number,
             )
 

@@ -81,6 +81,7 @@ class EventKind(StrEnum):
     SECRET_PUT = "secret.put"
     SECRET_REFUSED = "secret.refused"
     SECRET_RESEALED = "secret.resealed"
+    SIGNAL_UNKNOWN = "signal.unknown"
     SIGNALS_DROPPED = "signals.dropped"
     STEP_BLOCKED = "step.blocked"
     STEP_DONE = "step.done"

@@ -12,6 +12,7 @@ PURE = {
     "collections",
     "contextlib",
     "dataclasses",
+    "difflib",
     "enum",
     "functools",
     "itertools",
@@ -192,6 +193,7 @@ def test_what_is_imported_of_imported_modules_is_reached(root: Path) -> None:
     reached = set(_reached(root))
     assert {
         "workflows.causes",
+        "workflows.signals",
         "workflows.verbs",
         "edgewright.domain.check_in",
         "edgewright.messages.steps",

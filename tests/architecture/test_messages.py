@@ -45,6 +45,8 @@ NO_MESSAGES: Mapping[Any, Any] = {
     # Of a signal, whatever anybody sends. What is longer than a status is dropped before it goes anywhere, see
     # tests/workflows/test_floods.py::test_a_signal_larger_than_a_status_may_be_is_dropped_with_an_event.
     RawValue: Annotated[str, AtMost(STATUS_BYTES)],
+    # The same with a name that no handler has: its inputs go nowhere.
+    Sequence[RawValue]: Annotated[str, AtMost(STATUS_BYTES)],
     # The answer to a query, which no history keeps; a plan has each step once.
     list[StepRecord]: Annotated[tuple[StepRecord, ...], AtMost(len(StepName))],
 }

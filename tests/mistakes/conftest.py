@@ -6,12 +6,20 @@ from collections.abc import Iterator
 import pytest
 import structlog
 from mistake_stage import MistakeStage, mistake_stage
+from temporal_server import temporal_server
 
 
 @pytest.fixture(scope="session")
 def shared_stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MistakeStage]:
     with mistake_stage(tmp_path_factory.mktemp("mistakes")) as stage:
         yield stage
+
+
+@pytest.fixture(scope="session")
+def temporal(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """``host:port`` of a Temporal server."""
+    with temporal_server(tmp_path_factory.mktemp("temporal") / "server.log") as address:
+        yield address
 
 
 @pytest.fixture

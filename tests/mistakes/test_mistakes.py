@@ -101,6 +101,13 @@ FOUND_BY_OTHER_TESTS = {
         ("sealed_secret_malformed", "tests/workflows/test_secrets.py"),
     ),
     "The timeline says `git.drifted`": (("git.drifted", "tests/workflows/test_drift.py"),),
+    "A signal from Temporal changes nothing": (
+        ("signal.unknown", "tests/workflows/test_refused_signals.py"),
+        ("delete.refused", "tests/workflows/test_refused_signals.py"),
+        ("edge_status.refused", "tests/workflows/test_refused_signals.py"),
+        ("sealing_key.refused", "tests/workflows/test_refused_signals.py"),
+        ("signals.dropped", "tests/workflows/test_refused_signals.py"),
+    ),
 }
 """Chapters about what no command shows: each code that they explain, and the test that provokes it."""
 UP = "./bin/edgewright up"

@@ -23,6 +23,7 @@ from command_line import CommandLine, Shown
 from loopback import PLAIN
 from mistake_stage import CHECKOUT, MistakeStage
 from mistake_table import Mistake, MistakeAnswer, filled, hold, rows_of
+from signal_desk import play_signal
 from varying import DIGEST, TOKEN, UUID
 
 from edgewright.cli import main as cli
@@ -37,7 +38,10 @@ FOREIGN = re.compile(
     re.IGNORECASE,
 )
 """What no reader should have to know: libraries, their classes, regular expressions."""
-ADVICE = re.compile(r"\b(must|is required|takes|Give|Use|Name|only|has to|not a field|are a|is 1 to)\b")
+ADVICE = re.compile(
+    r"\b(must|is required|takes|Give|[Uu]se|Name|Send|Correct|Leave|Did you mean|only|has to|not a field|are a|"
+    r"is 1 to)\b"
+)
 """A sentence that says itself what to do needs no hint."""
 NOW = re.compile(r"\b(?!2031)20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 """Any moment but that of our examples."""
@@ -186,7 +190,8 @@ def steady(stage: MistakeStage, text: str) -> tuple[str, ...]:
 
 TYPED = ("commands", "secrets", "reaching", "settings")
 SENT = ("requests", "bodies")
-ROWS = {door: rows_of(door) for door in (*TYPED, *SENT, "machine", "git", "bootstrap")}
+SIGNALLED = ("signals",)
+ROWS = {door: rows_of(door) for door in (*TYPED, *SENT, *SIGNALLED, "machine", "git", "bootstrap")}
 
 
 def of(*doors: str) -> pytest.MarkDecorator:
@@ -202,6 +207,11 @@ def test_what_is_typed_is_answered(stage: MistakeStage, mistake: Mistake) -> Non
 @of(*SENT)
 def test_what_is_sent_is_answered(stage: MistakeStage, mistake: Mistake) -> None:
     hold(mistake, play_sent(stage, mistake))
+
+
+@of(*SIGNALLED)
+async def test_what_a_signal_meets_is_told(temporal: str, tmp_path: Path, mistake: Mistake) -> None:
+    hold(mistake, await play_signal(tmp_path, temporal, mistake))
 
 
 @of("machine")
@@ -250,7 +260,7 @@ def test_no_answer_needs_more_than_english() -> None:
 
 def test_every_sentence_ends_and_says_what_to_do() -> None:
     for row, answer in answered():
-        if row.door in {*TYPED, *SENT}:
+        if row.door in {*TYPED, *SENT, *SIGNALLED} and answer.shown:
             sentence, hints = told(row, answer)
             assert sentence.endswith((".", "?")), row.id
             assert hints or ADVICE.search(sentence), f"{row.id}: {sentence}"

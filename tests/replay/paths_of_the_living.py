@@ -241,14 +241,30 @@ async def attempt_that_takes_long(walk: Walk) -> UUID:
 
 @path
 async def more_signals_than_are_taken(walk: Walk) -> UUID:
-    unreadable = RawValue(Payload(metadata={"encoding": b"json/plain"}, data=b"{"))
     async with walk.working():
         cluster = await walk.create()
     handle = walk.centre.handle(cluster)
-    await handle.signal(names.SIGNAL_EDGE_STATUS, unreadable)
+    await handle.signal(names.SIGNAL_EDGE_STATUS, ["too large" * 100] * 80)
     for number in range(25):
         await handle.signal(names.SIGNAL_EDGE_STATUS, {"hosts": [{"name": f"host-{number}"}]})
     async with walk.working():
+        await eventually(lambda: tells(walk.centre, cluster, "signals.dropped"))
+        await walk.told(cluster)
+        return cluster
+
+
+@path
+async def signals_that_are_refused(walk: Walk) -> UUID:
+    async with walk.working():
+        cluster = await walk.create()
+        handle = walk.centre.handle(cluster)
+        for number in range(7):
+            await handle.signal(f"delet{number}", {"force": True})
+        await handle.signal(names.SIGNAL_DELETE, "text")
+        await handle.signal(names.SIGNAL_EDGE_STATUS, ["a", "list"])
+        await handle.signal(names.SIGNAL_SEALING_KEY_ROTATED, 7)
+        await handle.signal(names.SIGNAL_RECONCILE, "text")
+        await handle.signal(names.SIGNAL_DELETE, args=[1, 2])
         await eventually(lambda: tells(walk.centre, cluster, "signals.dropped"))
         await walk.told(cluster)
         return cluster

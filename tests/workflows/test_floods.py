@@ -26,19 +26,22 @@ from edgewright.domain.wellknown import APP_CLUSTER_STATUS
 from edgewright.messages import names
 from edgewright.messages.cluster import ManagedClusterInput, PendingVerb, VerbKind
 from workflows.cluster_loop import ClusterLoop
+from workflows.signals import MOST_TOLD
 from workflows.verbs import Verbs
 
 FLOOD = 5000
 AT_ONCE = 64
 
 
-async def flood(centre: WorkflowCentre, cluster: UUID, number: int, body: Any) -> None:
+async def flood(
+    centre: WorkflowCentre, cluster: UUID, number: int, body: Any, *, signal: str = names.SIGNAL_EDGE_STATUS
+) -> None:
     """Sends so many signals, several at a time."""
     handle, left = centre.handle(cluster), iter(range(number))
 
     async def send() -> None:
         for _ in left:
-            await handle.signal(names.SIGNAL_EDGE_STATUS, body)
+            await handle.signal(signal, body)
 
     await asyncio.gather(*(send() for _ in range(AT_ONCE)))
 
@@ -56,6 +59,22 @@ async def test_a_flood_of_signals_is_dropped_with_one_event_and_holds_up_no_dele
         await idle_centre.until(cluster, at_phase(Phase.DELETED))
     assert [entry.getMessage() for entry in caplog.records if "has a bug" in entry.getMessage()] == []
     assert (await kinds(idle_centre, cluster)).count("signals.dropped") == 1
+
+
+async def test_a_flood_of_unknown_signals_is_told_with_a_few_events_and_holds_up_no_deletion(
+    idle_centre: WorkflowCentre,
+) -> None:
+    async with working(idle_centre):
+        cluster = await idle_centre.create("flooded-with-typos")
+    await flood(idle_centre, cluster, FLOOD, {"force": True}, signal="delet")
+    async with working(idle_centre):
+        await idle_centre.wishes.request_deletion(cluster, actor="token:test", force=True)
+        await idle_centre.fleet.nudge(cluster)
+        await idle_centre.until(cluster, at_phase(Phase.DELETED))
+    told = await kinds(idle_centre, cluster)
+    assert (told.count("signal.unknown"), told.count("signals.dropped")) == (MOST_TOLD, 1)
+    [dropped] = [e for e in await idle_centre.audit.timeline(cluster) if e.kind == "signals.dropped"]
+    assert dropped.detail == {"signals": FLOOD - MOST_TOLD}
 
 
 async def test_a_deletion_that_comes_by_signal_gets_through_a_flood(idle_centre: WorkflowCentre) -> None:
