@@ -13,6 +13,7 @@ from temporalio import activity
 from activities.drift import note_drift
 from edgewright.adapters.temporal.nudging import for_each, nudge_all
 from edgewright.application.shared_repositories import SharedRepositories
+from edgewright.application.waking import paced
 from edgewright.errors import EdgewrightError
 from edgewright.messages.sweep import SweepResult
 from edgewright.ports.cluster_directory import ClusterDirectory
@@ -32,6 +33,10 @@ LATE_SECONDS = 20.0
 """A cluster that some sweep found unfinished, and that still is so long after, is looked at more closely."""
 MOST_LOOKS = 50
 """Looks of that kind at each sweep: each costs two calls to Temporal, and most clusters just wait for something."""
+TELLING_SECONDS = 20.0
+"""For which a sweep goes on telling workflows; what is left differs still, so that the next one finds it."""
+EXPIRY_SECONDS = 5.0
+"""The same for those whose lease has just expired: whatever is left is told in a moment, with all others."""
 MOST_IDLE_LOOKS = 20
 """At each sweep, of the clusters of which nothing is wanted: each costs one call to Temporal."""
 MOST_RESEALINGS = 20
@@ -78,6 +83,7 @@ class UpkeepActivities:
         self._unfinished_since: dict[UUID, float] = {}
         self._looked_at: dict[UUID, float] = {}
         self._idle_looked_at = uuid4()  # drawn: a worker that is restarted often begins elsewhere each time
+        self._told = uuid4()
         self._kept = uuid4()
         self._resealed = uuid4()
         self._reminders = Reminders()
@@ -90,7 +96,7 @@ class UpkeepActivities:
             log.warning("future_timestamps_reset", found=mended)
         expired = await self._edge_reports.expire_leases()
         tokens = await self._edge_access.expire_tokens()
-        await nudge_all(self._fleet, {*expired, *await self._upgrades.judge()})
+        await self._tell({*expired, *await self._upgrades.judge()}, seconds=EXPIRY_SECONDS)
         return SweepResult(leases=len(expired), tokens=tokens)
 
     @activity.defn(name="sweep_nudge")
@@ -107,10 +113,20 @@ class UpkeepActivities:
         for cluster in still:
             log.warning("stuck_workflow_restarted", cluster=str(cluster))
         await for_each(self._fleet, still, self._fleet.begin_anew)
-        await nudge_all(self._fleet, (unfinished | missing) - still)
         if missing:
             log.warning("workflows_missing", count=len(missing))
-        return SweepResult(nudged=len(unfinished - still), restarted=len(missing), begun_anew=len(still))
+        told = await self._tell((unfinished | missing) - still, seconds=TELLING_SECONDS)
+        restarted = len(told & missing)
+        return SweepResult(nudged=len(told) - restarted, restarted=restarted, begun_anew=len(still))
+
+    async def _tell(self, clusters: Collection[UUID], *, seconds: float) -> set[UUID]:
+        """Nudges as many as the workers keep up with in a while, and begins behind them the next time."""
+        told: set[UUID] = set()
+        async for portion in paced(self._directory, _round_the_circle(clusters, self._told), seconds=seconds):
+            await nudge_all(self._fleet, portion)
+            self._told = portion[-1]
+            told |= set(portion)
+        return told
 
     def _late(self, unfinished: set[UUID], now: float) -> list[UUID]:
         """Those that were unfinished for a while; in turn, for the first ones may wait for something for weeks."""

@@ -49,7 +49,7 @@ class Live:
 
 def live_of(gateway: Gateway) -> Live:
     """The empty state of a gateway that starts."""
-    nudges = Nudges(gateway.fleet)
+    nudges = Nudges(gateway.fleet, gateway.directory)
     heartbeats = HeartbeatBatch(gateway.ports.edge_reports, nudges)
     places = Places(gateway.connections, gateway.metrics)
     wanted_revisions, closing = WantedRevisions(gateway.ports.git), asyncio.Event()

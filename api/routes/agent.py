@@ -73,7 +73,7 @@ async def put_status(call: Annotated[AgentCall[None], Depends(FromAgent(demand=r
     if applied is not None:
         room.heartbeats.add(Heartbeat(agent.cluster, agent.generation, observed_revision=applied))
     if await take_report(room.statuses, agent.cluster, agent.generation, body):
-        await room.nudges.nudge(agent.cluster)
+        room.nudges.nudge_many([agent.cluster])
     stored = await room.config.get(APP_CLUSTER_STATUS, agent.cluster)
     return Response(status_code=204, headers={STATUS_DIGEST_HEADER: status_digest(stored, body)})
 

@@ -1,6 +1,6 @@
 """Finding, showing and listing clusters."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 from uuid import UUID
 
@@ -22,9 +22,12 @@ class ClusterDirectory(Protocol):
     async def page(self, filter_: ClusterFilter) -> ClusterPage:
         """Returns a page of summaries. Raises ``Invalid`` for a bad ``sort`` or ``after``."""
 
-    async def unfinished(self, *, limit: int = 1000) -> Sequence[UUID]:
+    async def unfinished(self, *, among: Collection[UUID] | None = None, limit: int = 10_000) -> Sequence[UUID]:
         """Returns clusters whose row and projection differ: an unfinished change, an unread lease epoch, staged
         secrets, a rendering that is due again, or news from the edge or a commit of secrets after the projection.
+
+        Args:
+            among: only these clusters; None: all.
         """
 
     async def underway(self) -> Sequence[UUID]:

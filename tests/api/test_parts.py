@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from structlog.testing import capture_logs
 
 from api.heartbeats import HeartbeatBatch
 from api.nudges import MOMENT_SECONDS, PATIENCE_SECONDS, Nudges
@@ -21,6 +22,7 @@ from api.problems import TooManyWrongCredentials
 from api.routes.clusters import duration
 from api.secret_lane import AT_ONCE, MOST_CHANGES, SecretLanes
 from api.wrong_credentials import ADDRESS_LIMIT, WINDOW_SECONDS, WRONG_LIMIT, WrongCredentials
+from edgewright.application import waking
 from edgewright.application.secret_commits import CommittedSecrets
 from edgewright.domain import credentials as spelling
 from edgewright.domain.cluster import Role
@@ -51,6 +53,17 @@ class Fleet:
         if self.error:
             raise self.error
         self.nudged.append(cluster)
+
+
+class Taken:
+    """A directory of clusters that have taken all that they were told."""
+
+    async def unfinished(self, *, among: Sequence[UUID]) -> Sequence[UUID]:
+        assert among
+        return []
+
+
+TAKEN = Taken()
 
 
 class Commits:
@@ -84,7 +97,7 @@ def lane_of(fleet: Fleet, commits: Commits | None = None, **more: float) -> Secr
     if commits is None:
         commits = Commits()
         commits.error = Waiting("The repository cannot be written.", code="git_unavailable")
-    nudges = Nudges(fleet)  # type: ignore[arg-type] # a fleet of what nudges call
+    nudges = Nudges(fleet, TAKEN)  # type: ignore[arg-type] # of what nudges call
     return SecretLanes(commits, fleet, nudges, **more)  # type: ignore[arg-type] # of what the lane calls
 
 
@@ -191,7 +204,7 @@ async def test_the_span_of_a_commit_holds_no_text_of_an_exception() -> None:
     fleet, commits = Fleet(), Commits()
     fleet.go.set()
     commits.error = Waiting("marked")
-    nudges = Nudges(fleet)  # type: ignore[arg-type] # a fleet of what nudges call
+    nudges = Nudges(fleet, TAKEN)  # type: ignore[arg-type] # of what nudges call
     await SecretLanes(commits, fleet, nudges, tracer=provider.get_tracer("x")).change(CLUSTER, uuid4())  # type: ignore[arg-type] # of what the lane calls
     [span] = spans.get_finished_spans()
     assert (span.name, list(span.events), span.status.description) == ("commit secrets", [], None)
@@ -265,7 +278,7 @@ async def test_a_commit_is_told_what_each_request_was_staged_on_until_it_ended()
 
 async def test_an_answer_waits_for_its_nudge_only_a_moment_and_the_nudge_goes_on() -> None:
     fleet = Fleet()
-    nudges = Nudges(fleet)  # type: ignore[arg-type] # a fleet of what nudges call
+    nudges = Nudges(fleet, TAKEN)  # type: ignore[arg-type] # of what nudges call
     started = asyncio.get_running_loop().time()
     await nudges.nudge(CLUSTER)
     assert asyncio.get_running_loop().time() - started < PATIENCE_SECONDS + 2
@@ -276,7 +289,7 @@ async def test_an_answer_waits_for_its_nudge_only_a_moment_and_the_nudge_goes_on
 
 async def test_a_nudge_survives_the_request_that_caused_it() -> None:
     fleet = Fleet()
-    nudges = Nudges(fleet)  # type: ignore[arg-type] # a fleet of what nudges call
+    nudges = Nudges(fleet, TAKEN)  # type: ignore[arg-type] # of what nudges call
     request = asyncio.create_task(nudges.nudge(CLUSTER))
     await asyncio.sleep(0.01)
     request.cancel()
@@ -288,12 +301,38 @@ async def test_a_nudge_survives_the_request_that_caused_it() -> None:
 async def test_a_nudge_that_fails_fails_no_request() -> None:
     fleet = Fleet()
     fleet.go.set()
-    nudges = Nudges(fleet)  # type: ignore[arg-type] # a fleet of what nudges call
+    nudges = Nudges(fleet, TAKEN)  # type: ignore[arg-type] # of what nudges call
     for error in (FleetUnavailable("away"), Conflict("odd")):
         fleet.error = error
         await nudges.nudge(CLUSTER)
         nudges.nudge_many([CLUSTER])
         await nudges.drain()
+
+
+async def test_many_nudges_are_given_up_once_temporal_is_away() -> None:
+    fleet, tried = Fleet(), [uuid4() for _ in range(1000)]
+    fleet.go.set()
+    fleet.error = FleetUnavailable("away")
+    nudges = Nudges(fleet, TAKEN)  # type: ignore[arg-type] # of what nudges call
+    with capture_logs() as logs:
+        nudges.nudge_many(tried)
+        await nudges.drain()
+    assert sum(line["event"] == "nudge not sent, the sweep sends it" for line in logs) == waking.AT_ONCE
+    fleet.error = None
+    nudges.nudge_many([CLUSTER])
+    await nudges.drain()
+    assert fleet.nudged == [CLUSTER]
+
+
+async def test_many_are_nudged_once_each_however_often_that_is_asked_for_meanwhile() -> None:
+    fleet, clusters = Fleet(), [uuid4() for _ in range(200)]
+    nudges = Nudges(fleet, TAKEN)  # type: ignore[arg-type] # of what nudges call
+    for _ in range(3):
+        nudges.nudge_many(clusters)
+    assert nudges.under_way == 1
+    fleet.go.set()
+    await nudges.drain()
+    assert sorted(fleet.nudged) == sorted(clusters)
 
 
 class Reports:
@@ -313,7 +352,7 @@ class Reports:
 async def test_heartbeats_wait_for_the_database_and_lose_nothing_that_was_said() -> None:
     fleet, reports = Fleet(), Reports()
     fleet.go.set()
-    nudges = Nudges(fleet)  # type: ignore[arg-type] # a fleet of what nudges call
+    nudges = Nudges(fleet, TAKEN)  # type: ignore[arg-type] # of what nudges call
     batch = HeartbeatBatch(reports, nudges)  # type: ignore[arg-type] # reports of what the batch calls
     reports.away = True
     batch.add(Heartbeat(CLUSTER, 1, observed_revision="a" * 40))

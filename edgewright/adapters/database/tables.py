@@ -16,6 +16,7 @@ from sqlalchemy import (
     Uuid,
     event,
     false,
+    literal_column,
     text,
 )
 
@@ -203,8 +204,10 @@ _DUE = clusters.c.reseal_due_at.is_not(None)
 Index("ix_clusters_reseal_due", clusters.c.reseal_due_at, sqlite_where=_DUE, postgresql_where=_DUE)
 _UPGRADING = clusters.c.upgrading.is_not(None)
 Index("ix_clusters_upgrading", clusters.c.upgrading, sqlite_where=_UPGRADING, postgresql_where=_UPGRADING)
-ACTIVE_IDENTITY = _OPEN & (clusters.c.desired == "present") & clusters.c.acceptance.in_(["pending", "accepted"])
-"""Rows among which a ``kube-system`` UID may stand once."""
+_PENDING_OR_ACCEPTED = clusters.c.acceptance.in_([literal_column("'pending'"), literal_column("'accepted'")])
+ACTIVE_IDENTITY = _OPEN & (clusters.c.desired == literal_column("'present'")) & _PENDING_OR_ACCEPTED
+"""Rows among which a ``kube-system`` UID may stand once. Its values are spelled out: a parameter could have any, so
+SQLite would not use a partial index for it."""
 Index(
     "uq_clusters_kube_system_uid",
     clusters.c.kube_system_uid,
@@ -349,12 +352,14 @@ staged_changes = Table(
     Column("template", DOCUMENT),
     Column("creates_namespace", Boolean),
 )
+IS_STAGED = staged_changes.c.state == literal_column("'staged'")
+"""Spelled out, as ``ACTIVE_IDENTITY`` is."""
 Index(
     "ix_staged_changes_waiting",
     staged_changes.c.cluster,
     staged_changes.c.sequence,
-    sqlite_where=staged_changes.c.state == "staged",
-    postgresql_where=staged_changes.c.state == "staged",
+    sqlite_where=IS_STAGED,
+    postgresql_where=IS_STAGED,
 )
 
 resealings = Table(

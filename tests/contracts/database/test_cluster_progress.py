@@ -294,6 +294,8 @@ async def test_the_longest_unpublished_come_first(timed: Store) -> None:
         await timed.publish(cluster, Phase.ACTIVE, ready=True, change_done=0)
     assert await timed.directory.unfinished() == [made[1], made[2], made[0]]
     assert await timed.directory.unfinished(limit=1) == [made[1]]
+    assert await timed.directory.unfinished(among=[made[0], made[2], uuid4()]) == [made[2], made[0]]
+    assert await timed.directory.unfinished(among=[]) == []
 
 
 async def test_the_users_of_a_template_are_known(store: Store) -> None:

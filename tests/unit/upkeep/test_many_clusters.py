@@ -4,7 +4,7 @@ import asyncio
 import math
 import random
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from types import SimpleNamespace
@@ -24,6 +24,7 @@ from activities.upkeep import (
 )
 from edgewright.adapters.temporal import nudging
 from edgewright.adapters.temporal.nudging import MOST_FAILURES, NUDGES_AT_ONCE, nudge_all
+from edgewright.application import waking
 from edgewright.application.shared_repositories import SharedRepository
 from edgewright.errors import Stalled, Waiting
 from edgewright.ports.fleet import Fleet
@@ -270,13 +271,16 @@ class StillFleet:
 class Unfinished:
     """Clusters that have not taken what is wanted of them."""
 
-    def __init__(self, clusters: list[UUID], under_way: Sequence[UUID] = ()) -> None:
+    def __init__(self, clusters: list[UUID], under_way: Sequence[UUID] = (), *, is_slow: bool = False) -> None:
         self.clusters = clusters
+        self.is_slow = is_slow
         self.under_way = list(under_way)
         self.open: list[UUID] | None = None
 
-    async def unfinished(self) -> list[UUID]:
-        return self.clusters
+    async def unfinished(self, *, among: Collection[UUID] | None = None) -> list[UUID]:
+        if among is None:
+            return self.clusters
+        return list(among) if self.is_slow else []
 
     async def underway(self) -> list[UUID]:
         return self.under_way
@@ -314,6 +318,20 @@ async def test_what_has_taken_all_and_stands_still_in_the_middle_is_begun_anew(
         now[0] += 2.0
         assert now[0] < 3 * LATE_SECONDS
     assert (fleet.begun, set(fleet.nudged)) == ([still], {still, waits})
+
+
+async def test_a_sweep_begins_behind_those_who_were_told_last_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten thousand edges come back: no sweep wakes more than the workers keep up with, and none is forgotten."""
+    clusters = [uuid4() for _ in range(5 * waking.AT_ONCE)]
+    monkeypatch.setattr(waking, "PATIENCE_SECONDS", 0.02)
+    monkeypatch.setattr(waking, "LOOK_SECONDS", 0.005)
+    monkeypatch.setattr("activities.upkeep.TELLING_SECONDS", 0.01)
+    fleet = StillFleet(uuid4(), running=set(clusters))
+    upkeep = sweeping(Unfinished(clusters, is_slow=True), fleet)
+    for round_number in range(1, 6):
+        result = await upkeep.nudge()
+        assert result.nudged == waking.AT_ONCE
+        assert len(fleet.nudged) == len(set(fleet.nudged)) == round_number * waking.AT_ONCE
 
 
 async def test_those_who_wait_for_weeks_do_not_keep_others_from_being_looked_at(

@@ -1,6 +1,6 @@
 """How clusters are found, shown and listed."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from uuid import UUID
 
 from sqlalchemy import func, nulls_first, or_, select
@@ -8,11 +8,10 @@ from sqlalchemy import func, nulls_first, or_, select
 from edgewright.adapters.database.clusters.cluster_lists import read_page
 from edgewright.adapters.database.engine.engine import Database
 from edgewright.adapters.database.rows.cluster_rows import read_row
-from edgewright.adapters.database.tables import clusters, rendered_from, staged_changes
+from edgewright.adapters.database.tables import IS_STAGED, clusters, rendered_from, staged_changes
 from edgewright.domain.cluster import Desired
 from edgewright.domain.names import name_key
 from edgewright.ports.clusters import ClusterFilter, ClusterPage, ClusterRow
-from edgewright.ports.secret_staging import StagedState
 
 
 class SqlClusterDirectory:
@@ -41,13 +40,13 @@ class SqlClusterDirectory:
     async def page(self, filter_: ClusterFilter) -> ClusterPage:
         return await read_page(self._database, filter_)
 
-    async def unfinished(self, *, limit: int = 1000) -> Sequence[UUID]:
+    async def unfinished(self, *, among: Collection[UUID] | None = None, limit: int = 10_000) -> Sequence[UUID]:
         staged = (
             select(staged_changes.c.sequence)
             .where(
                 staged_changes.c.cluster == clusters.c.uuid,
                 staged_changes.c.generation == clusters.c.generation,
-                staged_changes.c.state == StagedState.STAGED,
+                IS_STAGED,
                 clusters.c.paused.is_(False),  # those wait for `resume`, which changes the row
             )
             .exists()
@@ -73,6 +72,8 @@ class SqlClusterDirectory:
                 .order_by(nulls_first(clusters.c.projected_at.asc()), clusters.c.uuid)
                 .limit(limit)
             )
+            if among is not None:
+                statement = statement.where(clusters.c.uuid.in_(among))
             return list(await connection.scalars(statement))
 
     async def underway(self) -> Sequence[UUID]:

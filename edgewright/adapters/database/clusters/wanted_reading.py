@@ -20,10 +20,9 @@ from edgewright.adapters.database.rows.cluster_rows import (
 )
 from edgewright.adapters.database.rows.heartbeat_rows import fork_sentence
 from edgewright.adapters.database.rows.resealing_rows import read_resealing
-from edgewright.adapters.database.tables import clusters, credentials, staged_changes
+from edgewright.adapters.database.tables import IS_STAGED, clusters, credentials, staged_changes
 from edgewright.adapters.time_zones import timetable_of
 from edgewright.domain.cluster import ClusterSettings, CredentialState, Resealing, Role, Wanted
-from edgewright.ports.secret_staging import StagedState
 
 PROOF_DUE = timedelta(minutes=15)
 """How long a rotated credential may stay unused before a condition says so."""
@@ -37,7 +36,7 @@ _WAITING = (
     .where(
         staged_changes.c.cluster == clusters.c.uuid,
         staged_changes.c.generation == clusters.c.generation,
-        staged_changes.c.state == StagedState.STAGED,
+        IS_STAGED,
     )
     .scalar_subquery()
 )

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
-from sqlalchemy import bindparam, delete, insert, select, tuple_, update
+from sqlalchemy import bindparam, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.events.feed import insert_if_absent, take_positions
@@ -26,7 +26,11 @@ from edgewright.ports.config_store import (
 )
 
 _READ = select(entries).where(entries.c.app == bindparam("of_app"), entries.c.object == bindparam("of_object"))
-_READ_EACH = select(entries).where(tuple_(entries.c.app, entries.c.object).in_(bindparam("places", expanding=True)))
+_READ_EACH = select(entries).where(
+    entries.c.app.in_(bindparam("of_apps", expanding=True)),
+    entries.c.object.in_(bindparam("of_objects", expanding=True)),
+)
+"""More than was asked for. SQLite finds pairs, `(app, object) IN (...)`, only by reading the whole table."""
 _READ_AND_LOCK = _READ.with_for_update()
 _OF_CLASS = select(objects.c.uuid).where(objects.c.klass == bindparam("of_class"))
 _READ_OF_CLASS = select(entries).where(entries.c.app == bindparam("of_app"), entries.c.object.in_(_OF_CLASS))
@@ -70,9 +74,10 @@ async def read_entries(
     connection: AsyncConnection, places: Sequence[tuple[UUID, UUID]]
 ) -> Mapping[tuple[UUID, UUID], Entry]:
     """The entries that there are at some places, (Application, object) each."""
-    found = await connection.execute(_READ_EACH, {"places": list(places)})
-    rows = [EntryRecord._make(row) for row in found]
-    return {(row.app, row.object): _entry(row) for row in rows}
+    wanted = set(places)
+    named = {"of_apps": sorted({app for app, _ in wanted}), "of_objects": sorted({object_ for _, object_ in wanted})}
+    rows = [EntryRecord._make(row) for row in await connection.execute(_READ_EACH, named)]
+    return {(row.app, row.object): _entry(row) for row in rows if (row.app, row.object) in wanted}
 
 
 async def read_entries_of(connection: AsyncConnection, app: UUID, klass: UUID) -> Sequence[Entry]:

@@ -11,9 +11,15 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.rows.cluster_record import ClusterChanges, ClusterRecord
 from edgewright.adapters.database.rows.purge_rows import left_at_end, purge_from
-from edgewright.adapters.database.tables import clusters, credentials, entries, gateway_presence, projections
+from edgewright.adapters.database.tables import (
+    ACTIVE_IDENTITY,
+    clusters,
+    credentials,
+    entries,
+    gateway_presence,
+    projections,
+)
 from edgewright.domain.cluster import (
-    Acceptance,
     CertificateFacts,
     ClusterSettings,
     ClusterSpec,
@@ -168,11 +174,7 @@ async def refuse_doubled_identity(connection: AsyncConnection, cluster: UUID, ku
     if kube_system_uid is None:
         return
     statement = select(clusters.c.name).where(
-        clusters.c.kube_system_uid == kube_system_uid,
-        clusters.c.uuid != cluster,
-        clusters.c.closed_at.is_(None),
-        clusters.c.desired == Desired.PRESENT,
-        clusters.c.acceptance.in_([Acceptance.PENDING, Acceptance.ACCEPTED]),
+        clusters.c.kube_system_uid == kube_system_uid, clusters.c.uuid != cluster, ACTIVE_IDENTITY
     )
     holder = await connection.scalar(statement)
     if holder is not None:

@@ -9,11 +9,10 @@ from sqlalchemy import delete, func, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.events.events import record
-from edgewright.adapters.database.tables import clusters, resealing_secrets, resealings, staged_changes
+from edgewright.adapters.database.tables import IS_STAGED, clusters, resealing_secrets, resealings, staged_changes
 from edgewright.domain.cluster import MOST_NAMES, Resealing, ResealState
 from edgewright.domain.events import EventKind
 from edgewright.domain.kubernetes_names import SecretKey, SecretReference, StoredPlace
-from edgewright.ports.secret_staging import StagedState
 
 MOST_SENTENCES = 10
 """Sentences about Secrets that wait for something; the others most likely wait for the same."""
@@ -147,7 +146,7 @@ async def ask_again(connection: AsyncConnection, at: datetime, cluster: UUID) ->
     """
     lost = select(staged_changes.c.namespace, staged_changes.c.name).where(
         staged_changes.c.cluster == cluster,
-        staged_changes.c.state == StagedState.STAGED,
+        IS_STAGED,
         staged_changes.c.replaces.is_not(None),
     )
     secrets = {SecretReference(namespace, name) for namespace, name in await connection.execute(lost)}

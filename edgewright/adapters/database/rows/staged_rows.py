@@ -10,7 +10,7 @@ from sqlalchemy import bindparam, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from edgewright.adapters.database.engine.portions import in_portions
-from edgewright.adapters.database.tables import staged_changes
+from edgewright.adapters.database.tables import IS_STAGED, staged_changes
 from edgewright.domain.kubernetes_names import SecretKey, SecretPlace, SecretReference
 from edgewright.domain.secret_template import TemplateChange
 from edgewright.ports.secret_staging import StagedChange, StagedState
@@ -121,7 +121,7 @@ def new_row(change: StagedChange) -> StagedRecord:
 
 async def refuse_staged(connection: AsyncConnection, cluster: UUID, code: str, reason: str) -> int:
     """Ends all changes of a cluster that wait for a commit; returns how many. Their ciphertext goes."""
-    waiting = (staged_changes.c.cluster == cluster) & (staged_changes.c.state == StagedState.STAGED)
+    waiting = (staged_changes.c.cluster == cluster) & IS_STAGED
     result = await connection.execute(update(staged_changes).where(waiting).values(**refused_columns(code, reason)))
     return result.rowcount
 

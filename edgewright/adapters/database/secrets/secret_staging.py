@@ -30,7 +30,7 @@ from edgewright.adapters.database.rows.staged_rows import (
     refused_columns,
 )
 from edgewright.adapters.database.secrets.staging_batcher import StagingBatcher
-from edgewright.adapters.database.tables import clusters, staged_changes
+from edgewright.adapters.database.tables import IS_STAGED, clusters, staged_changes
 from edgewright.domain.events import EventKind
 from edgewright.domain.kubernetes_names import SecretKey, SecretPlace, SecretReference
 from edgewright.ports.audit import NewEvent
@@ -62,7 +62,7 @@ _STILL_STAGED = (
     select(staged_changes.c.sequence)
     .where(
         staged_changes.c.cluster.in_(select(staged_changes.c.cluster).where(OF_REQUESTS)),
-        staged_changes.c.state == StagedState.STAGED,
+        IS_STAGED,
         staged_changes.c.sequence < bindparam("before"),
     )
     .limit(1)
@@ -71,7 +71,7 @@ _SUPERSEDE = (
     update(staged_changes)
     .where(
         staged_changes.c.cluster == bindparam("of_cluster"),
-        staged_changes.c.state == StagedState.STAGED,
+        IS_STAGED,
         staged_changes.c.sequence < bindparam("before"),
         staged_changes.c.namespace == bindparam("of_namespace"),
         staged_changes.c.name == bindparam("of_name"),
@@ -83,7 +83,7 @@ _GIVE_WAY = (
     update(staged_changes)
     .where(
         staged_changes.c.sequence.in_(bindparam("sequences", expanding=True)),
-        staged_changes.c.state == StagedState.STAGED,
+        IS_STAGED,
         staged_changes.c.replaces.is_not(None),
     )
     .values(state=StagedState.SUPERSEDED, ciphertext=None)
@@ -93,7 +93,7 @@ _PENDING = (
     .join(clusters, clusters.c.uuid == staged_changes.c.cluster)
     .where(
         staged_changes.c.cluster == bindparam("of_cluster"),
-        staged_changes.c.state == StagedState.STAGED,
+        IS_STAGED,
         staged_changes.c.generation == clusters.c.generation,
     )
     .order_by(staged_changes.c.sequence)
@@ -170,7 +170,7 @@ class SqlSecretStaging:
             await connection.execute(_GIVE_WAY, {"sequences": [change.sequence for change in changes]})
 
     async def refuse(self, request: UUID, code: str, reason: str) -> None:
-        waiting = (staged_changes.c.request == request) & (staged_changes.c.state == StagedState.STAGED)
+        waiting = (staged_changes.c.request == request) & IS_STAGED
         async with self._database.write() as connection:
             at = await self._database.now(connection)
             first = (await connection.execute(_ASKED_BY.where(waiting).with_for_update())).first()

@@ -17,12 +17,11 @@ from edgewright.adapters.database.events.events import record_all
 from edgewright.adapters.database.events.feed import take_positions
 from edgewright.adapters.database.rows.cluster_record import ClusterRecord
 from edgewright.adapters.database.rows.cluster_rows import raise_change
-from edgewright.adapters.database.tables import clusters, gateway_presence, projections, staged_changes
+from edgewright.adapters.database.tables import IS_STAGED, clusters, gateway_presence, projections, staged_changes
 from edgewright.adapters.database.upkeep.presence import LISTENING_GAP
 from edgewright.domain.cluster import Desired
 from edgewright.domain.events import EventKind
 from edgewright.ports.audit import NewEvent
-from edgewright.ports.secret_staging import StagedState
 
 POSITIONS_SKIPPED = 10_000_000
 """More than are given out between two backups: years of a real fleet, or a thousand a second for three hours."""
@@ -67,7 +66,7 @@ def _event(cluster: UUID | None, made_at: str, actor: str) -> NewEvent:
 
 async def clusters_with_staged_secrets(database: Database) -> Sequence[UUID]:
     """Clusters for which ciphertext waits that a commit may hold already."""
-    waiting = select(staged_changes.c.cluster).where(staged_changes.c.state == StagedState.STAGED).distinct()
+    waiting = select(staged_changes.c.cluster).where(IS_STAGED).distinct()
     async with database.read() as connection:
         return list(await connection.scalars(waiting))
 

@@ -7,19 +7,16 @@ from typing import Any, NamedTuple
 from sqlalchemy import Select, case, func, select
 
 from edgewright.adapters.database.engine.engine import Database
-from edgewright.adapters.database.tables import clusters, notifications, resealings, staged_changes
+from edgewright.adapters.database.tables import IS_STAGED, clusters, notifications, resealings, staged_changes
 from edgewright.adapters.database.upkeep.presence import age_of_sweep
 from edgewright.domain.cluster import LeaseState, Phase
 from edgewright.ports.census import LEASE_AGES, Counted
-from edgewright.ports.secret_staging import StagedState
 
 _OPEN = clusters.c.closed_at.is_(None)
 _NEVER_READY = select(func.min(clusters.c.created_at)).where(
     clusters.c.phase == Phase.COMMISSIONING, clusters.c.commissioning == 1, _OPEN
 )
-_STAGED = select(func.count().label("changes"), func.min(staged_changes.c.sealed_at).label("oldest")).where(
-    staged_changes.c.state == StagedState.STAGED
-)
+_STAGED = select(func.count().label("changes"), func.min(staged_changes.c.sealed_at).label("oldest")).where(IS_STAGED)
 
 _DRIFTED = select(func.count()).select_from(clusters).where(clusters.c.drift.is_not(None), _OPEN)
 _NOTIFICATIONS = select(func.count().label("waiting"), func.min(notifications.c.made_at).label("oldest"))
