@@ -27,7 +27,7 @@ class ClusterDirectory(Protocol):
         secrets, a rendering that is due again, or news from the edge or a commit of secrets after the projection.
 
         Args:
-            among: looks only at these; None: at all clusters.
+            among: only these clusters; None: all.
         """
 
     async def underway(self) -> Sequence[UUID]:

@@ -124,8 +124,7 @@ async def test_a_purge_is_ordered_and_what_came_of_it_is_heard(
     said = {"purged": False, "purge_problem": "There are\nSealedSecrets left: shop/a.", "from": "the future"}
     assert (await agent.post("/v1/agent/detached", json=said)).status_code == 204
     shown = (await admin.get(path)).json()["deletion"]
-    told = "stay on the edge. There are SealedSecrets left: shop/a. To remove them, run the uninstall"
-    assert told in shown["edge"]
+    assert "stay on the edge. There are SealedSecrets left: shop/a. To remove them" in shown["edge"]
     kinds = [one["kind"] for one in (await admin.get(f"{path}/timeline")).json()["items"]]
     assert kinds[-2:] == ["edge.not_purged", "edge.goodbye"]
 
