@@ -68,8 +68,8 @@ Commissions edge Kubernetes clusters and keeps them for life.
 Errors are problem documents (RFC 9457) with a stable `code`; every answer carries `X-Request-Id`. An operator token
 is sent as `Authorization: Bearer`, or as the password of HTTP Basic, so that plain git works.
 
-A query parameter that a path under `/v1/` does not list is refused with 422 `query_unknown`. Paths of the Config Store, and
-those that edges and Git use, pass over what they do not know.
+A query parameter that a path under `/v1/` does not list is refused with 422 `query_unknown`. Paths of the Config
+Store, and those that edges and Git use, pass over what they do not know.
 
 The gateway is also a registry with one repository, from which nodes pull the agent's image: `/v2/`, as the OCI
 distribution specification describes it.
