@@ -11,7 +11,6 @@ APART = {
     "api/connections/large_blocks.py": "The benchmark needs it without what `api/__main__.py` does when loaded.",
     "api/connections/proxied.py": "It brings FastAPI, without which the guard of the web UI reads `callers.py`.",
     "api/connections/tls.py": "`protocol.py` would be longer than a file may be.",
-    "edgewright/cli/commands/webhook.py": "It has commands of its own; `main.py` only registers commands.",
     "workflows/plugin.py": "Tests load it inside the sandbox, which `worker.py` cannot enter.",
     "workflows/sweep.py": "It is a workflow of its own; `plugin.py` only lists workflows.",
 }
