@@ -85,7 +85,7 @@ def _check_doubled(case: Case, repository: CheckedRepository) -> Iterator[Violat
         if count > most:
             yield case.violation("commit_doubled", f"{count} commits of {what}")
     rendered = sum(count for (kind, _), count in kinds.items() if kind in GENERATED)
-    most = _most_generated(case, default=rendered)
+    most = _most_generated(case, default=rendered) + _most_upgrades(case)
     if rendered > most + case.restored:
         yield case.violation("commit_unasked", f"{rendered} generated commits, {most} wishes")
 
@@ -96,6 +96,12 @@ def _most_generated(case: Case, *, default: int) -> int:
         asked = wishes_of(line for line in case.lines if line.verb in GENERATING)
         return sum(wish.outcome != "no" for wish in asked)
     return max((state.changes + state.commissioning for state in case.fitting), default=default)
+
+
+def _most_upgrades(case: Case) -> int:
+    """Each wish for an upgrade may bring a commit, and so may each call-off."""
+    asked = wishes_of(line for line in case.asked if line.verb in {"upgrade", "call off"})
+    return sum(wish.outcome != "no" for wish in asked)
 
 
 def _check_delivery(case: Case, repository: CheckedRepository) -> Iterator[Violation]:

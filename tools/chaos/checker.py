@@ -9,6 +9,7 @@ from tools.chaos.check_pushes import check_pushes
 from tools.chaos.check_put_backs import check_put_backs
 from tools.chaos.check_repository import check_repository
 from tools.chaos.check_secrets import check_secrets
+from tools.chaos.check_upgrades import check_limit, check_upgrades
 from tools.chaos.check_wishes import check_wishes
 from tools.chaos.edge_keys import EdgeKey, read_keys
 from tools.chaos.evidence import Case, Violation, cases_of
@@ -38,6 +39,7 @@ def _everywhere(stores: Stores) -> Iterator[Violation]:
     yield from check_names(stores)
     yield from check_feed(stores)
     yield from check_unique(stores)
+    yield from check_limit(stores)
     for row in members_left(stores):
         yield Violation("member_left", row["object"], "is a member of a class, and no object")
 
@@ -49,4 +51,5 @@ def _of_cluster(case: Case) -> Iterator[Violation]:
     yield from check_secrets(case)
     yield from check_pushes(case)
     yield from check_put_backs(case)
+    yield from check_upgrades(case)
     yield from check_events(case)

@@ -7,7 +7,7 @@ from embedded import EmbeddedEdgewright
 
 from tools.chaos.centre import Address
 from tools.chaos.embedded_strikes import EmbeddedStrikes
-from tools.chaos.golden import REPOSITORIES
+from tools.chaos.golden import NEW_AGENT, REPOSITORIES
 from tools.chaos.journal import Journal
 from tools.chaos.repository_copies import RepositoryCopies
 from tools.chaos.settling import unfinished
@@ -15,7 +15,11 @@ from tools.chaos.stalling_disk import StallingDisk
 from tools.chaos.stores import Stores, read_stores
 from tools.chaos.temporal_file import TemporalFile
 
-VARIABLES = {"EDGEWRIGHT_DEMO": "0", "EDGEWRIGHT_SWEEP_SECONDS": "2"}
+VARIABLES = {
+    "EDGEWRIGHT_DEMO": "0",
+    "EDGEWRIGHT_SWEEP_SECONDS": "2",
+    "EDGEWRIGHT_AGENT_IMAGE": NEW_AGENT,
+}
 
 
 class EmbeddedCentre:

@@ -20,9 +20,15 @@ OTHER_CHART = str(UUID(int=0x0C4A05_0C4A05_4000_8000_000000000001))
 COMMISSIONED = {"AwaitingBootstrap", "PendingAcceptance", "Active"}
 """Phases of a cluster that is ready."""
 
+OLD_AGENT, NEW_AGENT = "registry.example.com/agent:1", "registry.example.com/agent:2"
+"""What the edges of a run report at first, and what its centre offers."""
+MOST_UPGRADES = 2
+"""So many may be under way at a time."""
+
 DATABASE = "edgewright.db"
 REPOSITORIES = "repositories"
 RELEASE_FILE = "edo/cluster/edge-cluster.yaml"
+AGENT_FILE = "edo/agent/agent.yaml"
 SECRETS_FOLDER = "edo/secrets/"
 BY_HAND = "by-hand/"
 """The only folder that people may push to."""

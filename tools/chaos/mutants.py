@@ -81,4 +81,5 @@ GONE = (
 """Deleted after it was ready."""
 SECRETIVE = f"{PRESENT} AND EXISTS (SELECT 1 FROM events WHERE cluster = uuid AND kind = 'secret.put')"
 PUSHED = f"{PRESENT} AND EXISTS (SELECT 1 FROM events WHERE cluster = uuid AND kind = 'git.pushed')"
+UPGRADED = "EXISTS (SELECT 1 FROM events WHERE cluster = uuid AND kind = 'upgrade.begun')"
 MOVED = "closed_at IS NULL AND must_reenter != '[]'"

@@ -10,7 +10,7 @@ from temporalio.service import RPCError
 from tools.chaos import requests
 from tools.chaos.edge_keys import EdgeKey
 from tools.chaos.edges import ChaosEdge
-from tools.chaos.golden import EDGE_CLUSTER
+from tools.chaos.golden import EDGE_CLUSTER, NEW_AGENT, OLD_AGENT
 from tools.chaos.journal import JournalLine
 from tools.chaos.journaling_client import JournalingClient, SentRequest
 from tools.chaos.pushes import Pusher
@@ -65,6 +65,7 @@ class _Play:
         self._certified = False
         self._gone = False
         self._edge: ChaosEdge | None = None
+        self._key: EdgeKey | None = None
         self._paused_by = ""
         self._patience = PATIENT if player.random.random() < 0.2 else IMPATIENT
 
@@ -87,7 +88,7 @@ class _Play:
         calm = step.calm and self._sure and self._certified
         secrets = [self._change_secrets(wish, calm=calm) for wish in step.secrets]
         line, *_ = await asyncio.gather(self._request(step), *secrets)
-        if step.verb == "secrets":
+        if step.verb in {"secrets", "upgrade"}:
             return True
         self._sure = self._sure and line is not None and line.outcome == "yes"
         return line is not None and (line.outcome == "yes" or step.verb == "observe") and not self._gone
@@ -121,6 +122,8 @@ class _Play:
                 return await self._resume(step)
             case "undelete":
                 return await self._undelete(step)
+            case "upgrade":
+                return await self._upgrade(step)
         return None
 
     async def _send(self, step: Step, request: SentRequest) -> JournalLine | None:
@@ -156,15 +159,31 @@ class _Play:
 
     async def _status(self, step: Step) -> JournalLine | None:
         """By an edge that registers, or by an operator if there is none."""
-        key = self._player.keys[step.asked["key"]]
+        key = self._key = self._player.keys[step.asked["key"]]
         if self._life.attached:
             self._edge = await ChaosEdge.attach(self._gateway, self._cluster, step.wish, patience=self._patience)
         request = requests.status(self._cluster, key)
         if self._edge is not None:
-            body = requests.status_body(key)
+            body = requests.edge_status_body(key, OLD_AGENT)
             request = SentRequest("PUT", "/v1/agent/status", json=body, auth=self._edge.as_agent)
         line = await self._send(step, request)
         self._certified = line is not None and line.outcome == "yes"
+        return line
+
+    async def _upgrade(self, step: Step) -> JournalLine | None:
+        """Has the agent upgraded; then its edge proves that, or somebody calls it off."""
+        if self._edge is None or self._key is None:
+            return None
+        line = await self._send(step, requests.upgrade(self._cluster))
+        if line is None or line.outcome != "yes":
+            return line
+        if step.asked["end"] == "call off":
+            request = requests.call_off(self._cluster)
+            return await self._send(Step("call off", f"{step.wish}.off"), request)
+        if step.asked["end"] == "proof":
+            body = requests.edge_status_body(self._key, NEW_AGENT)
+            proof = SentRequest("PUT", "/v1/agent/status", json=body, auth=self._edge.as_agent)
+            return await self._send(Step("prove", f"{step.wish}.proof"), proof)
         return line
 
     async def _recreate(self, step: Step) -> JournalLine | None:

@@ -9,7 +9,7 @@ from random import Random
 from postgresql_server import PostgreSQL
 
 from tools.chaos.centre import Address
-from tools.chaos.golden import REPOSITORIES
+from tools.chaos.golden import NEW_AGENT, REPOSITORIES
 from tools.chaos.journal import Journal
 from tools.chaos.postgresql_stores import read_postgresql, unfinished
 from tools.chaos.production_strikes import ProductionStrikes
@@ -20,7 +20,7 @@ from tools.chaos.stores import Stores
 from tools.production.ports import Ports
 from tools.production.topology import AS_COMPOSE, Topology, real_postgresql, telling
 
-VARIABLES = {"EDGEWRIGHT_SWEEP_SECONDS": "2"}
+VARIABLES = {"EDGEWRIGHT_SWEEP_SECONDS": "2", "EDGEWRIGHT_AGENT_IMAGE": NEW_AGENT}
 
 
 class ChaosProductionCentre:

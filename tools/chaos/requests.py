@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 
 from tools.chaos.edge_keys import EdgeKey
-from tools.chaos.golden import CONFIGURATION, EDGE_STATUS
+from tools.chaos.golden import CONFIGURATION, EDGE_STATUS, MOST_UPGRADES
 from tools.chaos.journaling_client import SentRequest
 from tools.chaos.wishes import SecretRequest, Step
 
@@ -108,6 +108,20 @@ def status(cluster: str, key: EdgeKey) -> SentRequest:
 def status_body(key: EdgeKey) -> dict[str, Any]:
     """An edge status with a sealing certificate."""
     return {"hosts": [{"hostname": "press-1", "control_plane": True}], "kubeseal_cert": key.certificate}
+
+
+def edge_status_body(key: EdgeKey, image: str) -> dict[str, Any]:
+    """The same from an edge, whose agent runs from an image."""
+    return status_body(key) | {"versions": {"agent": "0.1.0", "agent-image": image}}
+
+
+def upgrade(cluster: str) -> SentRequest:
+    body = {"component": "agent", "at_once": MOST_UPGRADES}
+    return SentRequest("POST", f"/v1/cluster/{cluster}/upgrade", json=body)
+
+
+def call_off(cluster: str) -> SentRequest:
+    return SentRequest("DELETE", f"/v1/cluster/{cluster}/upgrade")
 
 
 def change_secrets(wish: SecretRequest, cluster: str) -> SentRequest:

@@ -3,7 +3,7 @@
 from uuid import UUID, uuid4
 
 from tools.chaos.golden import ADDRESS, CONFIGURATION, SETUP_STATUS
-from tools.chaos.mutants import GONE, MOVED, PRESENT, REMOVED, SECRETIVE, Home, Mutant, Plant
+from tools.chaos.mutants import GONE, MOVED, PRESENT, REMOVED, SECRETIVE, UPGRADED, Home, Mutant, Plant
 
 
 def execute(where: str, statement: str) -> Plant:
@@ -49,7 +49,33 @@ def _double_name(home: Home) -> None:
         )
 
 
+def _crowd_of_upgrades(home: Home) -> None:
+    """Three clusters whose upgrades have begun, as the timeline tells it."""
+    with home.database() as database:
+        found = database.execute(
+            "SELECT DISTINCT cluster FROM events WHERE kind = 'cluster.created' LIMIT 3"
+        ).fetchall()
+        assert len(found) == 3
+        for number, (cluster,) in enumerate(found):
+            database.execute(
+                "INSERT INTO events SELECT max(position) + 1000000 + ?, ?, ?, 'token:x', 'upgrade.begun', max(at), "
+                "'', '{}' FROM events",
+                [number, uuid4().hex, cluster],
+            )
+
+
 ROWS = (
+    Mutant("more upgrades at a time than allowed", "upgrades_too_many", _crowd_of_upgrades),
+    Mutant(
+        "an upgrade that the timeline lost",
+        "upgrade_lost",
+        execute(UPGRADED, "DELETE FROM events WHERE cluster = :cluster AND kind = 'upgrade.begun'"),
+    ),
+    Mutant(
+        "a wanted version that the repository does not ask for",
+        "upgrade_not_delivered",
+        execute(PRESENT, 'UPDATE clusters SET components = \'{"agent": {"image": "x:9"}}\' WHERE uuid = :cluster'),
+    ),
     Mutant(
         "a secret that nobody is told to enter again",
         "reentry_lost",

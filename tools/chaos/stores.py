@@ -14,7 +14,7 @@ from tools.chaos.repositories import CheckedRepository, read_repositories
 
 Row = Mapping[str, Any]
 UUIDS = {"uuid", "cluster", "app", "object", "id", "request", "account", "permission", "target", "class"}
-DOCUMENTS = {"body", "detail", "spec", "settings", "labels", "must_reenter"}
+DOCUMENTS = {"body", "detail", "spec", "settings", "labels", "must_reenter", "components"}
 TABLES = (
     "clusters",
     "entries",

@@ -99,6 +99,8 @@ class _Planner:
         steps = [self._create(name, uuid), self._status()]
         for _ in range(random.randint(2, 5)):
             steps += self._chapter(name)
+        if attached:
+            steps += self._upgrades()
         ending = random.choices(("deletion", "removal", "none"), weights=(6, 1, 3))[0]
         if ending == "deletion":
             steps += self._deletion(attached)
@@ -169,6 +171,12 @@ class _Planner:
         deadline = {"deadline": "4s", "goodbye": "30s"}.get(how)
         asked = {"force": how == "force", "goodbye": how == "goodbye", "deadline": deadline}
         return [self._step("delete", door="rest", secrets=secrets, calm=False, **asked)]
+
+    def _upgrades(self) -> list[Step]:
+        """Upgrades of the agent, which the edge proves or somebody calls off; drawn apart from the rest."""
+        random = Random(f"{self._prefix}/upgrades")
+        ends = random.choices(("proof", "call off", "nothing"), weights=(4, 4, 1), k=random.randint(1, 2))
+        return [self._step("upgrade", end=end) for end in ends]
 
     def _create(self, name: str, uuid: str | None) -> Step:
         fields = {"namespace": self._namespace, "chart": None, "stamp": self._stamp()}
