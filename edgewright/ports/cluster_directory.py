@@ -1,6 +1,6 @@
 """How clusters are found, shown and listed."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 from uuid import UUID
 
@@ -43,3 +43,7 @@ class ClusterDirectory(Protocol):
     async def using_template(self, app: UUID, object_: UUID) -> Sequence[UUID]:
         """Clusters whose generated files were rendered with an entry, and those that nothing was rendered for yet:
         the entry may be what they are blocked by."""
+
+    async def chart_users(self) -> Mapping[UUID, int]:
+        """How many clusters have each Helm chart template; those that nothing was rendered for yet have the one that
+        their configuration names. A template that no cluster has is left out."""
