@@ -100,7 +100,7 @@ def upkeep_of(ports: StoredPorts, fleet: Fleet) -> UpkeepActivities:
         ports.edge_access,
         ports.edge_reports,
         ports.git,
-        repositories=SharedRepositories(ports.config, ports.git),
+        repositories=SharedRepositories.on(ports),
         fleet=fleet,
         ended_requests=ports.ended_requests,
         resealings=ports.resealings,

@@ -102,7 +102,7 @@ def furnish(app: FastAPI, gateway: Gateway, live: Live, access: Access) -> None:
         secret_lane=SecretLanes(secret_commits, gateway.fleet, live.nudges, tracer=gateway.tracer),
         nudges=live.nudges,
     )
-    repositories = SharedRepositories(gateway.ports.config, gateway.ports.git)
+    repositories = SharedRepositories.on(gateway.ports)
     app.state.repository_room = RepositoryRoom(repositories, gateway.ports.git, gateway.offer.external_url)
     app.state.git_room = GitRoom(
         access=access,

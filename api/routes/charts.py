@@ -118,9 +118,8 @@ async def remove_chart(*, chart: str, operator: Pusher, request: Request, room: 
 async def list_templates(*, _operator: Reader, room: TheChartRoom) -> TemplateList:
     """Lists the templates that a cluster's `chart` can name, without their values."""
     found = await room.templates.all()
-    return TemplateList(
-        items=[TemplateSummary(**_summary(each), clusters=await _clusters(room, each)) for each in found]
-    )
+    users = await room.templates.directory.chart_users()
+    return TemplateList(items=[TemplateSummary(**_summary(each), clusters=users.get(each.uuid, 0)) for each in found])
 
 
 @router.get("/v1/template/{template}", summary="A Helm chart template", response_model=TemplateBody)
@@ -167,12 +166,10 @@ async def remove_template(
 
 
 async def _shown(room: ChartRoom, template: ChartTemplate, status: int) -> Response:
-    body = TemplateBody(**_summary(template), clusters=await _clusters(room, template), values=dict(template.values))
+    users = await room.templates.directory.chart_users()
+    clusters = users.get(template.uuid, 0)
+    body = TemplateBody(**_summary(template), clusters=clusters, values=dict(template.values))
     return JSONResponse(as_json(body), status, {"ETag": quoted(template.etag)})
-
-
-async def _clusters(room: ChartRoom, template: ChartTemplate) -> int:
-    return len(await room.templates.clusters_of(template))
 
 
 def _summary(template: ChartTemplate) -> dict[str, Any]:

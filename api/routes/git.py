@@ -217,7 +217,10 @@ async def _admit(room: GitRoom, caller: GitCaller, asked: Asked, *, pushes: bool
         if shared is not None:
             require_active(caller)
             return Admitted(shared.uuid, shared)
-    raise Forbidden("A cluster's flux credential reads its own repository and the shared ones, no other.")
+    raise Forbidden(
+        "A cluster's flux credential reads its own repository and the shared ones, no other.",
+        hint="`edgewright repository list` shows the shared ones; one that was removed is refused as well.",
+    )
 
 
 async def _found(room: GitRoom, asked: Asked, *, pushes: bool) -> Admitted:

@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Query, Request
 from pydantic import ConfigDict
 from starlette.responses import JSONResponse, Response
 
@@ -104,13 +104,24 @@ async def make_repository(*, repository: str, operator: ClusterOperator, room: T
 
 @router.delete("/v1/repository/{repository}", status_code=204, summary="Remove a shared repository")
 async def remove_repository(
-    *, repository: str, operator: ClusterOperator, request: Request, room: TheRepositoryRoom
+    *,
+    repository: str,
+    operator: ClusterOperator,
+    request: Request,
+    room: TheRepositoryRoom,
+    ignore_by_hand: Annotated[bool, Query(description="Removes it even if files in `by-hand/` name it.")] = False,
 ) -> Response:
     """Archives it on the centre's disk, and serves it no more. Honours `If-Match`.
 
-    409 `repository_in_use`: a template names it. `by-hand/` of your clusters is not searched: look there first.
+    409 `repository_in_use`: a template, the configuration of a cluster, or a file in `by-hand/` of one names it. 409
+    `repository_use_unknown`: not every `by-hand/` could be searched. `ignore_by_hand` removes it without that search.
     """
-    await room.repositories.remove_named(repository, actor=actor_of(operator), precondition=precondition_of(request))
+    await room.repositories.remove_named(
+        repository,
+        actor=actor_of(operator),
+        precondition=precondition_of(request),
+        ignores_by_hand=ignore_by_hand,
+    )
     return Response(status_code=204)
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID, uuid5
@@ -122,7 +122,8 @@ class OwnCharts:
         head = await asyncio.to_thread(_head, self.git)
         charts = await asyncio.to_thread(self._charts, head)
         templates = await self.templates.all()
-        return [await self._shared(folder, facts, templates) for folder, facts in charts.items()]
+        users = await self.templates.directory.chart_users()
+        return [_shared(folder, facts, templates, users) for folder, facts in charts.items()]
 
     async def push(self, chart: PackedChart, *, actor: str, precondition: Precondition = ALWAYS) -> PushedChart:
         """Commits a chart in the place of the one with its name. The same push again finds its own outcome.
@@ -140,7 +141,7 @@ class OwnCharts:
             head = await asyncio.to_thread(_head, self.git)
             before = await asyncio.to_thread(self.shelf.facts, chart.folder, at=head)
             if before is not None and await asyncio.to_thread(self._is_there, chart, head):
-                return PushedChart(chart.facts, before.version, head, len(await self._users(chart.folder)), 0, ())
+                return PushedChart(chart.facts, before.version, head, await self._users(chart.folder), 0, ())
             _demand(precondition, before)
             await asyncio.to_thread(self._refuse_taken, chart, before, head)
             tried = await asyncio.to_thread(self.shelf.trial, chart, at=head)
@@ -154,7 +155,7 @@ class OwnCharts:
             replaced = before.version if before is not None else ""
             await self._tell(EventKind.CHART_PUSHED, chart.facts, commit, actor=actor, before=replaced)
             users = await self._users(chart.folder)
-            return PushedChart(chart.facts, replaced, commit, len(users), unchecked, tried.warnings)
+            return PushedChart(chart.facts, replaced, commit, users, unchecked, tried.warnings)
         raise AssertionError("unreachable")
 
     async def remove(self, name: str, *, actor: str, precondition: Precondition = ALWAYS) -> CommitId:
@@ -209,17 +210,13 @@ class OwnCharts:
         found = {folder: self.shelf.facts(folder, at=head) for folder in folders}
         return {folder: facts for folder, facts in found.items() if facts is not None}
 
-    async def _shared(self, folder: str, facts: ChartFacts, templates: Sequence[ChartTemplate]) -> SharedChart:
-        using = [each for each in templates if each.shared_folder == folder]
-        clusters = len(await self._users(folder)) if using else 0
-        is_own = folder.startswith(f"{OWN_CHARTS}/")
-        return SharedChart(facts, folder, is_own, [each.called for each in using], clusters)
-
     async def _using(self, folder: str) -> Sequence[ChartTemplate]:
         return [each for each in await self.templates.all() if each.shared_folder == folder]
 
-    async def _users(self, folder: str) -> set[UUID]:
-        return {user for each in await self._using(folder) for user in await self.templates.clusters_of(each)}
+    async def _users(self, folder: str) -> int:
+        """How many clusters have a template of a chart; none has two."""
+        users = await self.templates.directory.chart_users()
+        return sum(users.get(each.uuid, 0) for each in await self._using(folder))
 
     def _is_there(self, chart: PackedChart, head: CommitId) -> bool:
         prefix = f"{chart.folder}/"
@@ -330,6 +327,15 @@ class OwnCharts:
                 return
             except EdgewrightError:
                 await asyncio.sleep(0.2 * attempt)
+
+
+def _shared(
+    folder: str, facts: ChartFacts, templates: Sequence[ChartTemplate], users: Mapping[UUID, int]
+) -> SharedChart:
+    using = [each for each in templates if each.shared_folder == folder]
+    clusters = sum(users.get(each.uuid, 0) for each in using)
+    is_own = folder.startswith(f"{OWN_CHARTS}/")
+    return SharedChart(facts, folder, is_own, [each.called for each in using], clusters)
 
 
 def _head(git: GitServer) -> CommitId:

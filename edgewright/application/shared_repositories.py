@@ -1,54 +1,47 @@
 """Repositories that people push to and every edge reads: each is there because of a *Git repository* entry.
 
-The entry is written before the repository is made, and deleted after it is archived. Whoever dies in between leaves
-an entry without a repository, and the same request again completes either.
+The entry is written before the repository is made, and deleted after it is archived, by one maker at a time. Whoever
+dies in between leaves an entry without a repository, and the same request again completes either.
 """
 
 import asyncio
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Self
 from uuid import UUID, uuid5
 
 from edgewright.application.git_storage import demand_storage
+from edgewright.application.repository_uses import RepositoryUses
 from edgewright.domain.default_entries import HELM_CHARTS_REPOSITORY_PATH
+from edgewright.domain.events import EventKind
 from edgewright.domain.json import Json, same_json
 from edgewright.domain.names import REPOSITORY_NAME, check_repository_name
-from edgewright.domain.wellknown import (
-    APP_FLUX_TEMPLATE,
-    APP_GIT_REPOSITORY,
-    APP_HELM_CHART_TEMPLATE,
-    APP_KUBERNETES_TEMPLATE,
-    APP_OBJECT_INFO,
-    APPLICATIONS,
-    CLASS_GIT_REPOSITORY,
-    REPOSITORY_HELM_CHARTS,
-)
+from edgewright.domain.wellknown import APP_GIT_REPOSITORY, CLASS_GIT_REPOSITORY, REPOSITORY_HELM_CHARTS
 from edgewright.errors import Conflict, Forbidden, Invalid, NotFound, PreconditionFailed
 from edgewright.ports.config_store import (
     ALWAYS,
     ConfigStore,
     DistinctAmong,
     Entry,
+    EntryNews,
     EqualEntry,
     Precondition,
     TooManyEntries,
 )
 from edgewright.ports.git_server import GitServer
+from edgewright.ports.stored import StoredPorts
 
 MOST_SHARED = 50
 """Beside the charts. Every edge may read all of them."""
 CHARTS = HELM_CHARTS_REPOSITORY_PATH.removeprefix("shared/")
 """Name of the shared repository that the centre itself writes."""
-PAGE = 100
-"""Entries that are read at a time."""
 
 _SHARED = "shared/"
 _OURS = UUID("b1667349-52c5-45b7-bd93-a4df7fcbfde6")
 """Namespace of the UUIDs of repositories that are made by name, so that two who make one at once meet."""
 _DISTINCT = DistinctAmong(CLASS_GIT_REPOSITORY, MOST_SHARED + 1)
-_MAY_NAME_ONE = (APP_FLUX_TEMPLATE, APP_HELM_CHART_TEMPLATE, APP_KUBERNETES_TEMPLATE)
 
 
 @dataclass(frozen=True)
@@ -77,6 +70,14 @@ class SharedRepositories:
 
     config: ConfigStore
     git: GitServer
+    uses: RepositoryUses
+    _here: asyncio.Lock = field(default_factory=asyncio.Lock, init=False, repr=False, compare=False)
+    """Held by the one maker of this process, so that only one thread waits for those of others."""
+
+    @classmethod
+    def on(cls, ports: StoredPorts) -> Self:
+        """Those of an installation."""
+        return cls(ports.config, ports.git, RepositoryUses(ports.config, ports.directory, ports.git))
 
     async def all(self) -> Sequence[SharedRepository]:
         """Every shared repository by name, the charts among them."""
@@ -100,17 +101,14 @@ class SharedRepositories:
 
         Raises:
             Invalid: code ``name_invalid``.
-            Conflict: ``repository_name_taken``, ``too_many_repositories``; ``repository_removed``.
-            Waiting: ``git_storage_empty``, ``git_unavailable``, ``repository_archived``.
+            Conflict: ``repository_name_taken``, ``too_many_repositories``.
+            Waiting: ``git_storage_empty``, ``git_unavailable``, ``repository_busy``, ``repository_archived``.
         """
         _check_name(name, where=None)
         present = await self.named(name)
         uuid = present.uuid if present is not None else uuid5(_OURS, name)
-        is_new = await self.write(uuid, {"path": _SHARED + name}, actor=actor)
-        made = await self.find(uuid)
-        if made is None:
-            raise _removed_meanwhile()
-        return made, is_new
+        entry, is_new = await self._write(uuid, {"path": _SHARED + name}, actor=actor, precondition=ALWAYS)
+        return SharedRepository(uuid, name, entry.etag, entry.modified_at), is_new
 
     async def write(self, repository: UUID, body: Json, *, actor: str, precondition: Precondition = ALWAYS) -> bool:
         """Writes a *Git repository* entry and makes its repository, unless both are there; returns whether it is new.
@@ -118,42 +116,30 @@ class SharedRepositories:
         Raises:
             Invalid: ``name_invalid``; ``entry_without_effect`` for what nobody would act on.
             Conflict: ``repository_name_taken``, ``name_immutable``, ``too_many_repositories``; ``wrong_class`` for an
-                object that is no Git repository; ``repository_removed``.
+                object that is no Git repository.
             PreconditionFailed: the entry is another one.
-            Waiting: ``git_storage_empty``, ``git_unavailable``, ``repository_archived``.
+            Waiting: ``git_storage_empty``, ``git_unavailable``, ``repository_busy``, ``repository_archived``.
         """
-        before = await self.config.get(APP_GIT_REPOSITORY, repository)
-        if repository == REPOSITORY_HELM_CHARTS:
-            _refuse_change_of_charts(before, body)
-        else:
-            _check_change(before, _name_in(body))
-        await asyncio.to_thread(demand_storage, self.git)
-        archivals = await asyncio.to_thread(self.git.archivals, repository)
-        await self.config.create_object(CLASS_GIT_REPOSITORY, repository)
-        try:
-            await self.config.put(
-                APP_GIT_REPOSITORY, repository, body, actor=actor, precondition=precondition, distinct=_DISTINCT
-            )
-        except EqualEntry:
-            raise _name_taken() from None
-        except TooManyEntries:
-            raise Conflict(
-                f"There are {MOST_SHARED} shared repositories, which is as many as there can be.",
-                code="too_many_repositories",
-                hint="Remove one that nobody uses: edgewright repository list.",
-            ) from None
-        await asyncio.to_thread(self.git.create_repository, repository, archivals=archivals)
-        if await self.config.etag(APP_GIT_REPOSITORY, repository) is None:
-            await asyncio.to_thread(self.git.archive, repository)
-            raise _removed_meanwhile()
-        return before is None
+        _, is_new = await self._write(repository, body, actor=actor, precondition=precondition)
+        return is_new
 
-    async def remove(self, repository: UUID, *, actor: str, precondition: Precondition = ALWAYS) -> bool:
+    async def remove(
+        self,
+        repository: UUID,
+        *,
+        actor: str,
+        precondition: Precondition = ALWAYS,
+        ignores_by_hand: bool = False,
+    ) -> bool:
         """Archives a repository, then deletes its entry; returns False if there is none.
+
+        Args:
+            ignores_by_hand: removes it even if files in ``by-hand/`` name it.
 
         Raises:
             Forbidden: code ``written_by_centre`` for the charts.
-            Conflict: code ``repository_in_use``: a template names it.
+            Conflict: ``repository_in_use``: a template, a configuration or a file in ``by-hand/`` names it;
+                ``repository_use_unknown``: not all of ``by-hand/`` could be searched.
             PreconditionFailed: the entry is another one.
             Waiting: ``git_storage_empty``, ``git_unavailable``, ``repository_busy``.
         """
@@ -166,53 +152,79 @@ class SharedRepositories:
         present = await self.find(repository)
         if present is None:
             return False
-        if not precondition.holds(present.etag):
-            raise PreconditionFailed(
-                "The entry is not the one that If-Match names.", hint="Read it again, then decide."
-            )
-        await self._refuse_used(present)
+        _demand(precondition, present)
+        await self.uses.refuse_named_in_entries(present.path, repository)
+        if not ignores_by_hand:
+            await self.uses.refuse_named_by_hand(present.path, repository)
         await asyncio.to_thread(demand_storage, self.git)
-        await asyncio.to_thread(self.git.archive, repository)
-        held = Precondition(match=frozenset({present.etag}))
-        deleted = await self.config.delete(APP_GIT_REPOSITORY, repository, actor=actor, precondition=held)
-        # Somebody may have asked for the same repository again between the two, and have got a new one.
-        if await asyncio.to_thread(self.git.exists, repository) and await self.find(repository) is None:
+        async with self._sole_maker():
+            present = await self.find(repository)
+            if present is None:
+                return False
+            _demand(precondition, present)
             await asyncio.to_thread(self.git.archive, repository)
-        return deleted
+            news = _news(EventKind.REPOSITORY_REMOVED, present.name, "was removed")
+            return await self.config.delete(APP_GIT_REPOSITORY, repository, actor=actor, news=news)
 
-    async def remove_named(self, name: str, *, actor: str, precondition: Precondition = ALWAYS) -> None:
+    async def remove_named(
+        self, name: str, *, actor: str, precondition: Precondition = ALWAYS, ignores_by_hand: bool = False
+    ) -> None:
         """The same by name.
 
         Raises:
             NotFound: code ``repository_unknown``.
         """
         present = await self.named(name)
-        if present is None or not await self.remove(present.uuid, actor=actor, precondition=precondition):
+        if present is None or not await self.remove(
+            present.uuid, actor=actor, precondition=precondition, ignores_by_hand=ignores_by_hand
+        ):
             raise NotFound(
                 "There is no shared repository with that name.",
                 code="repository_unknown",
                 hint="`edgewright repository list` shows all.",
             )
 
-    async def _refuse_used(self, repository: SharedRepository) -> None:
-        """What is in driving repositories, below ``by-hand/``, is not looked at: there may be thousands of these."""
-        named = re.compile(rf"(?<![a-z0-9-]){repository.path}(?![a-z0-9-])|{repository.uuid}", re.IGNORECASE)
-        for app in _MAY_NAME_ONE:
-            after: UUID | None = None
-            while page := await self.config.bodies(app, after=after, limit=PAGE):
-                found = await asyncio.to_thread(_first_naming, named, page)
-                if found is not None:
-                    raise Conflict(
-                        f"The {APPLICATIONS[app].name} {await self._called(found)} names this repository.",
-                        code="repository_in_use",
-                        hint="Take its URL out of there first, and out of by-hand/ of your clusters.",
-                    )
-                after = page[-1][0]
+    async def _write(
+        self, repository: UUID, body: Json, *, actor: str, precondition: Precondition
+    ) -> tuple[Entry, bool]:
+        await asyncio.to_thread(demand_storage, self.git)
+        async with self._sole_maker():
+            before = await self.config.get(APP_GIT_REPOSITORY, repository)
+            name = _name_in(body) if repository != REPOSITORY_HELM_CHARTS else CHARTS
+            if repository == REPOSITORY_HELM_CHARTS:
+                _refuse_change_of_charts(before, body)
+            else:
+                _check_change(before, name)
+            archivals = await asyncio.to_thread(self.git.archivals, repository)
+            await self.config.create_object(CLASS_GIT_REPOSITORY, repository)
+            try:
+                entry = await self.config.put(
+                    APP_GIT_REPOSITORY,
+                    repository,
+                    body,
+                    actor=actor,
+                    precondition=precondition,
+                    distinct=_DISTINCT,
+                    news=_news(EventKind.REPOSITORY_CREATED, name, "was created"),
+                )
+            except EqualEntry:
+                raise _name_taken() from None
+            except TooManyEntries:
+                raise Conflict(
+                    f"There are {MOST_SHARED} shared repositories, which is as many as there can be.",
+                    code="too_many_repositories",
+                    hint="Remove one that nobody uses: edgewright repository list.",
+                ) from None
+            await asyncio.to_thread(self.git.create_repository, repository, archivals=archivals)
+            return entry, before is None
 
-    async def _called(self, template: UUID) -> str:
-        info = await self.config.get(APP_OBJECT_INFO, template)
-        name = info.body.get("name") if info is not None and isinstance(info.body, Mapping) else None
-        return name if isinstance(name, str) and name else str(template)
+    @asynccontextmanager
+    async def _sole_maker(self) -> AsyncIterator[None]:
+        """Nobody else makes or removes a shared repository meanwhile, in this process or another one."""
+        async with self._here:
+            with ExitStack() as held:
+                await asyncio.to_thread(held.enter_context, self.git.sole_maker())
+                yield
 
 
 def _shared(entry: Entry) -> SharedRepository | None:
@@ -282,13 +294,11 @@ def _name_taken() -> Conflict:
     )
 
 
-def _removed_meanwhile() -> Conflict:
-    return Conflict(
-        "Somebody has removed this repository just now.",
-        code="repository_removed",
-        hint="Send the request again if you still want it.",
-    )
+def _news(kind: EventKind, name: str, what: str) -> EntryNews:
+    path = _SHARED + name
+    return EntryNews(kind, f"The repository {path} {what}.", {"repository": path})
 
 
-def _first_naming(named: re.Pattern[str], page: Sequence[tuple[UUID, str]]) -> UUID | None:
-    return next((object_ for object_, body in page if named.search(body)), None)
+def _demand(precondition: Precondition, present: SharedRepository) -> None:
+    if not precondition.holds(present.etag):
+        raise PreconditionFailed("The entry is not the one that If-Match names.", hint="Read it again, then decide.")

@@ -74,7 +74,7 @@ async def _known(settings: Settings) -> Mapping[UUID, Known]:
         return {}
     with suppress(EdgewrightError, OSError):
         async with open_ports(settings) as ports:
-            shared = await SharedRepositories(ports.config, ports.git).all()
+            shared = await SharedRepositories.on(ports).all()
             async with ports.database.read(long=True) as connection:
                 rows = await connection.execute(_KNOWN)
                 clusters_known = {

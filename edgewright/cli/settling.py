@@ -79,7 +79,7 @@ async def settle(settings: Settings, made_at: datetime) -> Settled:
     async with open_ports(settings) as ports:
         wanted = await begin_anew(ports.database, made_at=made_at)
         await renew_installation_id(ports.config)
-        shared = [each.uuid for each in await SharedRepositories(ports.config, ports.git).all()]
+        shared = [each.uuid for each in await SharedRepositories.on(ports).all()]
         returned = sum(return_from_archive(ports.repositories.root, each) for each in (*wanted, *shared))
         for cluster in wanted:
             await _find_entered(ports, cluster)  # first: what is found next counts as known

@@ -69,6 +69,8 @@ class EventKind(StrEnum):
     OPERATOR_TOKEN_REVOKED = "operator_token.revoked"
     PAUSE_REFUSED = "pause.refused"
     PHASE_CHANGED = "phase.changed"
+    REPOSITORY_CREATED = "repository.created"
+    REPOSITORY_REMOVED = "repository.removed"
     RESEAL_ASKED = "reseal.asked"
     RESEAL_ENDED = "reseal.ended"
     RESEAL_UNREADABLE = "reseal.unreadable"

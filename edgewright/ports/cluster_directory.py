@@ -1,6 +1,6 @@
 """Finding, showing and listing clusters."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 from uuid import UUID
 
@@ -43,3 +43,7 @@ class ClusterDirectory(Protocol):
     async def using_template(self, app: UUID, object_: UUID) -> Sequence[UUID]:
         """Returns clusters whose generated files were rendered from an entry, and clusters without a rendering, which
         may be blocked by that entry."""
+
+    async def chart_users(self) -> Mapping[UUID, int]:
+        """Returns how many clusters have each Helm chart template. Clusters without a rendering count for the one that
+        their configuration names. Templates that no cluster has are left out."""

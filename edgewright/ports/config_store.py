@@ -1,11 +1,12 @@
 """The Config Store: versioned JSON documents, one per (Application UUID, Object UUID)."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 from uuid import UUID
 
+from edgewright.domain.events import EventKind
 from edgewright.errors import Conflict
 
 
@@ -93,6 +94,20 @@ class DistinctAmong:
     most: int
 
 
+@dataclass(frozen=True)
+class EntryNews:
+    """What the event of a write says in the place of ``entry.put`` or ``entry.deleted``.
+
+    Args:
+        message: one sentence for people; free of secrets.
+        facts: for machines, beside Application, object and revision.
+    """
+
+    kind: EventKind
+    message: str
+    facts: Mapping[str, str] = field(default_factory=dict)
+
+
 class EqualEntry(Conflict):
     """Another object of the class has an equal entry."""
 
@@ -148,8 +163,9 @@ class ConfigStore(Protocol):
         actor: str,
         precondition: Precondition = ALWAYS,
         distinct: DistinctAmong | None = None,
+        news: EntryNews | None = None,
     ) -> Entry:
-        """Writes the whole entry. An equal body keeps the revision and writes nothing.
+        """Writes the whole entry. An equal body keeps the revision, writes nothing and is no event.
 
         ``distinct`` holds even if several callers write at once.
 
@@ -158,7 +174,15 @@ class ConfigStore(Protocol):
             TooManyEntries: the class already has as many entries as allowed.
         """
 
-    async def delete(self, app: UUID, object_: UUID, *, actor: str, precondition: Precondition = ALWAYS) -> bool:
+    async def delete(
+        self,
+        app: UUID,
+        object_: UUID,
+        *,
+        actor: str,
+        precondition: Precondition = ALWAYS,
+        news: EntryNews | None = None,
+    ) -> bool:
         """Deletes the entry; False if there was none."""
 
     async def create_object(self, klass: UUID, object_: UUID | None = None) -> tuple[UUID, bool]:

@@ -1,6 +1,7 @@
 """The storage of Git repositories."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
 from uuid import UUID
@@ -94,6 +95,16 @@ class GitServer(Protocol):
             edgewright.errors.Waiting: code ``repository_archived``.
         """
 
+    def sole_maker(self) -> AbstractContextManager[None]:
+        """Keeps out everybody else who asks for this, in any process, until the context ends or the process dies.
+
+        Who makes and archives repositories because of entries holds this from the look at the entry to the last word
+        about it, so that the one is never left without the other.
+
+        Raises:
+            edgewright.errors.Waiting: code ``repository_busy``: others held it for too long.
+        """
+
     def exists(self, repository: UUID) -> bool:
         """Whether the repository exists (archived ones do not)."""
 
@@ -149,6 +160,13 @@ class GitServer(Protocol):
 
     def list(self, repository: UUID, prefix: str, *, at: CommitId) -> Sequence[str]:
         """Returns the paths of all files below the folder ``prefix`` (``""`` for all) at a commit, sorted."""
+
+    def folder_id(self, repository: UUID, folder: str, *, at: CommitId) -> str | None:
+        """Stands for everything in a folder at a commit: equal IDs, equal files, in any repository.
+
+        Returns:
+            None if there is no such folder.
+        """
 
     def is_ancestor(self, repository: UUID, ancestor: CommitId, descendant: CommitId) -> bool:
         """Whether ``descendant`` is ``ancestor`` or descends from it; False if either is unknown."""

@@ -11,6 +11,7 @@ from uuid import UUID
 import httpx
 import pytest
 from gateway_centre import GatewayCentre
+from shared_statements import statements_of
 
 from edgewright.adapters.chart_publisher import charts_path, publish_charts
 from edgewright.adapters.charts.folders import LARGEST_ARCHIVE
@@ -379,6 +380,29 @@ async def test_a_template_gives_its_chart_to_clusters_that_name_it(
     refused = await admin.delete("/v1/template/press")
     assert (refused.status_code, refused.json()["code"]) == (409, "template_in_use")
     assert "line-1" in refused.json()["detail"]
+
+
+async def test_lists_of_charts_and_templates_take_no_more_statements_the_longer_they_are(
+    centre: GatewayCentre, pusher: httpx.AsyncClient, admin: httpx.AsyncClient
+) -> None:
+    await pusher.put(PRESS, content=packed(chart()))
+
+    async def listed(path: str) -> tuple[int, int]:
+        with statements_of(centre.database) as run:
+            items = (await admin.get(path)).json()["items"]
+        return len(run), sum(each["clusters"] for each in items)
+
+    paths = ("/v1/chart", "/v1/template")
+    await listed(paths[0])  # whoever calls for the first time is looked up
+    few = {path: await listed(path) for path in paths}
+    values = (await admin.get("/v1/template/edge-cluster")).json()["values"]
+    for number in range(6):
+        wish = {"chart": "edge-cluster", "values": values} if number % 2 else {"chart": "press"}
+        assert (await admin.put(f"/v1/template/t{number}", json=wish)).status_code == 201
+        await centre.create(f"line-{number}", chart=f"t{number}")
+    for path in paths:
+        statements, clusters = few[path]
+        assert await listed(path) == (statements, clusters + 6), path
 
 
 async def test_of_two_who_make_a_template_one_is_told(

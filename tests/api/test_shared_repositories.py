@@ -2,17 +2,26 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+import os
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 from uuid import UUID, uuid4
 
 import httpx
 import pytest
-from gateway_centre import GatewayCentre
+from gateway_centre import GatewayCentre, bearer
 from git_client import git, serving
 
+from api.routes import git as git_routes
+from edgewright.adapters.git.bare import BareGitServer
+from edgewright.adapters.git.http_push import PushContext
+from edgewright.adapters.git.memory_limit import MIB
+from edgewright.application import repository_uses
+from edgewright.application.repository_uses import RepositoryUses
 from edgewright.application.shared_repositories import MOST_SHARED, SharedRepositories
 from edgewright.domain.wellknown import (
     APP_FLUX_TEMPLATE,
@@ -23,6 +32,8 @@ from edgewright.domain.wellknown import (
     OBJECT_FLUX_TEMPLATE,
     REPOSITORY_HELM_CHARTS,
 )
+from edgewright.ports.config_store import ConfigStore, Entry
+from edgewright.ports.git_server import CommitMessage
 from edgewright.ports.operators import Permission
 
 UPLOAD, RECEIVE = "service=git-upload-pack", "service=git-receive-pack"
@@ -79,7 +90,7 @@ async def test_the_entry_of_a_new_object_makes_it_too(
     first, again = [await admin.put(entry_of(repository, version), json=BODY) for _ in range(2)]
     assert (first.status_code, again.status_code) == (201, 204)
     assert first.headers["ETag"] == again.headers["ETag"]
-    assert [event.kind for event in await centre.ports.audit.events(after=before)] == ["entry.put"]
+    assert [event.kind for event in await centre.ports.audit.events(after=before)] == ["repository.created"]
     assert await centre.ports.config.class_of(repository) == CLASS_GIT_REPOSITORY
     assert (await listed(admin))["press-line"]["uuid"] == str(repository)
     assert (await admin.put(LINE)).json()["uuid"] == str(repository)
@@ -181,7 +192,7 @@ async def test_of_many_who_make_one_name_at_once_all_get_the_same(
     others = await asyncio.gather(*(admin.put(entry_of(uuid4()), json={"path": "shared/raced"}) for _ in range(8)))
     assert sorted(answer.status_code for answer in others) == [201, *[409] * 7]
     assert list(await listed(admin)) == ["helm-charts", "press-line", "raced"]
-    there = {each.uuid for each in await SharedRepositories(centre.ports.config, centre.git).all()}
+    there = {each.uuid for each in await SharedRepositories.on(centre.ports).all()}
     assert {folder.name for folder in centre.git.root.glob("*.git")} == {f"{uuid}.git" for uuid in there}
 
 
@@ -228,24 +239,86 @@ async def test_whoever_died_while_removing_is_followed_by_the_same_request(
     assert "press-line" not in await listed(admin)
 
 
-async def test_whoever_makes_one_that_is_removed_meanwhile_is_told(
-    centre: GatewayCentre, admin: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+async def test_making_and_removing_are_told_once_with_who_did_it(centre: GatewayCentre) -> None:
+    maker = centre.client(bearer((await centre.token(Permission.CLUSTERS, name="maker")).text))
+    ender = centre.client(bearer((await centre.token(Permission.CLUSTERS, name="ender")).text))
+    before = await centre.ports.audit.last_position()
+    for _ in range(2):
+        uuid = (await maker.put(LINE)).json()["uuid"]
+    for _ in range(2):
+        await ender.delete(LINE)
+    told = await centre.ports.audit.events(after=before)
+    assert [(each.kind, each.actor, each.cluster, each.message) for each in told] == [
+        ("repository.created", "token:maker", None, "The repository shared/press-line was created."),
+        ("repository.removed", "token:ender", None, "The repository shared/press-line was removed."),
+    ]
+    assert [(each.detail["repository"], each.detail["object"]) for each in told] == [("shared/press-line", uuid)] * 2
+
+
+class Held:
+    """A Config Store that stands still between entry and repository until ``asked`` is set."""
+
+    def __init__(self, inner: ConfigStore, asked: asyncio.Event) -> None:
+        self._inner, self._asked = inner, asked
+        self.stands = asyncio.Event()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    async def put(self, *arguments: Any, **named: Any) -> Entry:
+        written = await self._inner.put(*arguments, **named)
+        await self._stand()
+        return written
+
+    async def delete(self, *arguments: Any, **named: Any) -> bool:
+        await self._stand()
+        return await self._inner.delete(*arguments, **named)
+
+    async def _stand(self) -> None:
+        self.stands.set()
+        await self._asked.wait()
+
+
+class Asking(BareGitServer):
+    """Repositories of another process, which sets ``asked`` when it wants to be the sole maker."""
+
+    def __init__(self, root: Path, asked: asyncio.Event) -> None:
+        super().__init__(root)
+        self._ask = partial(asyncio.get_running_loop().call_soon_threadsafe, asked.set)
+
+    @contextmanager
+    def sole_maker(self) -> Iterator[None]:
+        self._ask()
+        with super().sole_maker():
+            yield
+
+
+@pytest.mark.parametrize("removal_first", [True, False])
+async def test_whoever_makes_one_while_somebody_removes_it_waits_and_the_reverse(
+    centre: GatewayCentre, *, removal_first: bool
 ) -> None:
-    repository = uuid4()
-    assert (await admin.put(entry_of(repository), json=BODY)).status_code == 201
-    made = type(centre.git).create_repository
-    loop = asyncio.get_running_loop()
+    asked = asyncio.Event()
+    config: Any = Held(centre.ports.config, asked)
+    uses = RepositoryUses(centre.ports.config, centre.ports.directory, centre.git)
+    slow = SharedRepositories(config, centre.git, uses)
+    fast = SharedRepositories(centre.ports.config, Asking(centre.git.root, asked), uses)
+    uuid = uuid4()
+    if removal_first:
+        await SharedRepositories.on(centre.ports).write(uuid, BODY, actor="test")
 
-    def removed_first(*arguments: Any, **named: Any) -> None:
-        work = centre.ports.config.delete(APP_GIT_REPOSITORY, repository, actor="somebody")
-        asyncio.run_coroutine_threadsafe(work, loop).result(20)
-        made(*arguments, **named)
+    async def do(repositories: SharedRepositories, *, removes: bool) -> None:
+        if removes:
+            assert await repositories.remove(uuid, actor="test")
+        else:
+            assert await repositories.write(uuid, BODY, actor="test")
+        asked.set()  # where nobody asks, nothing stands still for ever
 
-    with monkeypatch.context() as patch:
-        patch.setattr(type(centre.git), "create_repository", removed_first)
-        assert problem_of(await admin.put(entry_of(repository), json=BODY)) == (409, "repository_removed")
-    assert not centre.git.exists(repository)
-    assert (await admin.put(entry_of(repository), json=BODY)).status_code == 201
+    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
+        tasks.create_task(do(slow, removes=removal_first))
+        await config.stands.wait()
+        tasks.create_task(do(fast, removes=not removal_first))
+    entry = await centre.ports.config.get(APP_GIT_REPOSITORY, uuid)
+    assert (entry is not None, centre.git.exists(uuid)) == (removal_first, removal_first)
 
 
 async def test_a_removed_one_is_archived_and_gone_for_git_and_can_be_made_again(
@@ -292,6 +365,120 @@ async def test_one_that_a_template_names_stays(centre: GatewayCentre, admin: htt
     similar = {"chart": "x", "source": "site-charts", "values": {"url": "https://x/git/shared/press-line-2"}}
     assert (await admin.put(chart, json=similar)).status_code == 204
     assert (await admin.delete(LINE)).status_code == 204
+
+
+def by_hand(centre: GatewayCentre, cluster: UUID, files: dict[str, bytes | None]) -> None:
+    """Commits files as a push does."""
+    message = CommitMessage("By hand", "desk")
+    centre.git.commit(cluster, files, message, expected_head=centre.git.head(cluster))
+
+
+SOURCE = b"kind: GitRepository\nspec: {url: 'https://centre.example%s'}\n"
+
+
+@pytest.mark.parametrize("spelled", ["/git/shared/press-line", "/git/shared/press-line.git", "/uuid/{uuid}"])
+async def test_one_that_a_cluster_names_by_hand_stays(
+    centre: GatewayCentre, admin: httpx.AsyncClient, spelled: str
+) -> None:
+    uuid = UUID((await admin.put(LINE)).json()["uuid"])
+    await centre.create("quiet")
+    cluster = await centre.create("press-shop")
+    similar = {"by-hand/other.yaml": SOURCE % b"/git/shared/press-line-2"}
+    by_hand(centre, cluster, {"by-hand/deep/line.yaml": SOURCE % spelled.format(uuid=uuid).encode(), **similar})
+    for door in (LINE, entry_of(uuid), entry_of(uuid, 2)):
+        refused = await admin.delete(door)
+        assert problem_of(refused) == (409, "repository_in_use")
+        assert refused.json()["detail"] == "The cluster press-shop names this repository in by-hand/deep/line.yaml."
+        assert centre.git.exists(uuid)
+    by_hand(centre, cluster, {"by-hand/deep/line.yaml": None})
+    assert (await admin.delete(LINE)).status_code == 204
+
+
+async def test_one_that_the_values_of_a_cluster_name_stays(centre: GatewayCentre, admin: httpx.AsyncClient) -> None:
+    await admin.put(LINE)
+    url = "https://centre.example/git/shared/press-line"
+    cluster = await centre.create("press-shop", values={"uuid": {"source": url}})
+    refused = await admin.delete(LINE, params={"ignore_by_hand": True})
+    assert problem_of(refused) == (409, "repository_in_use")
+    assert "Edge cluster configuration press-shop" in refused.json()["detail"]
+    assert (await admin.patch(f"/v1/cluster/{cluster}", json={"values": None})).status_code == 200
+    assert (await admin.delete(LINE)).status_code == 204
+
+
+async def test_what_cannot_be_searched_is_named_and_may_be_ignored(
+    centre: GatewayCentre, admin: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    uuid = UUID((await admin.put(LINE)).json()["uuid"])
+    cluster = await centre.create("press-shop")
+    unknown = (409, "repository_use_unknown")
+    with monkeypatch.context() as patch:
+        patch.setattr(repository_uses, "SEARCH_SECONDS", 0.0)
+        refused = await admin.delete(LINE)
+        assert problem_of(refused) == unknown
+        assert refused.json()["detail"].startswith("Only 0 of 1 clusters could be searched")
+    (centre.git.folder(cluster) / "HEAD").unlink()
+    refused = await admin.delete(LINE)
+    assert problem_of(refused) == unknown
+    assert refused.json()["detail"].startswith("The files of the cluster press-shop cannot be searched: ")
+    assert centre.git.exists(uuid)
+    assert (await admin.delete(LINE, params={"ignore_by_hand": True})).status_code == 204
+    assert not centre.git.exists(uuid)
+
+
+async def test_equal_folders_of_many_clusters_are_read_once(
+    centre: GatewayCentre, admin: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await admin.put(LINE)
+    clusters = [await centre.create(f"line-{number}") for number in range(4)]
+    for cluster in clusters[2:]:
+        by_hand(centre, cluster, {"by-hand/a.yaml": b"kind: ConfigMap\n"})
+    read, paths = type(centre.git).read, list[str]()
+
+    def noted(git: BareGitServer, repository: UUID, path: str, *, at: str) -> bytes | None:
+        paths.append(path)
+        return read(git, repository, path, at=at)
+
+    monkeypatch.setattr(type(centre.git), "read", noted)
+    assert (await admin.delete(LINE)).status_code == 204
+    assert sorted(path for path in paths if path.startswith("by-hand/")) == [
+        "by-hand/README.md",
+        "by-hand/README.md",
+        "by-hand/a.yaml",
+    ]
+
+
+@pytest.mark.parametrize("door", ["git/shared/press-line", "git/shared/press-line.git", "uuid/{uuid}"])
+async def test_every_door_has_the_bounds_of_pushes(
+    centre: GatewayCentre,
+    admin: httpx.AsyncClient,
+    port: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    door: str,
+) -> None:
+    uuid = (await admin.put(LINE)).json()["uuid"]
+    token = (await centre.token(Permission.READ, Permission.PUSH)).text
+    url, work = f"http://git:{token}@127.0.0.1:{port}/{door.format(uuid=uuid)}", tmp_path / "work"
+
+    async def refusal() -> str:
+        await git("add", ".", cwd=work)
+        await git("commit", "-q", "-m", "Ours", cwd=work)
+        pushed = await git("push", url, "main", cwd=work)
+        assert pushed.returncode != 0
+        await git("reset", "-q", "--hard", "empty", cwd=work)
+        return pushed.stderr
+
+    await git("init", "-q", "-b", "main", str(work), cwd=tmp_path)
+    await git("commit", "-q", "--allow-empty", "-m", "Nothing", cwd=work)
+    await git("tag", "empty", cwd=work)
+    (work / "large").write_bytes(bytes(17 * MIB))
+    assert "The push has a file larger than 16 MiB" in await refusal()
+    (work / "link").symlink_to("/etc/passwd")
+    assert "link is a symbolic link" in await refusal()
+    monkeypatch.setattr(git_routes, "PushContext", partial(PushContext, limit=MIB))
+    (work / "random").write_bytes(os.urandom(2 * MIB))
+    assert "The push is larger than 1 MiB" in await refusal()
+    assert centre.git.head(UUID(uuid)) is None
 
 
 async def pushed_first(centre: GatewayCentre, port: int, folder: Path, name: str | None = None) -> None:
@@ -363,7 +550,7 @@ async def test_edges_that_poll_cause_no_look_at_shared_repositories(centre: Gate
     edge = await centre.register(cluster)
     room = centre.app.state.git_room
     nothing: Any = None
-    centre.app.state.git_room = replace(room, repositories=SharedRepositories(nothing, nothing))
+    centre.app.state.git_room = replace(room, repositories=SharedRepositories(nothing, nothing, nothing))
     flux = centre.client(edge.as_flux)
     for path in (f"/uuid/{cluster}", "/git/shared/helm-charts", f"/uuid/{REPOSITORY_HELM_CHARTS}"):
         assert (await flux.get(f"{path}/info/refs?{UPLOAD}")).status_code == 200

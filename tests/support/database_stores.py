@@ -12,7 +12,16 @@ import pytest
 
 from edgewright.adapters.database.engine.engine import Database
 from edgewright.adapters.git.bare import BareGitServer
-from edgewright.domain.cluster import ClusterSettings, CredentialState, Fence, Phase, Role, TokenState, Wanted
+from edgewright.domain.cluster import (
+    ClusterSettings,
+    CredentialState,
+    Fence,
+    Phase,
+    Role,
+    StepName,
+    TokenState,
+    Wanted,
+)
 from edgewright.domain.kubernetes_names import SecretKey, SecretReference
 from edgewright.domain.projection import Projection
 from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION
@@ -180,3 +189,12 @@ async def wanted(store: Store, cluster: UUID) -> Wanted:
 
 async def entry(store: Store, cluster: UUID, app: UUID = APP_CLUSTER_CONFIGURATION) -> Entry | None:
     return await store.config.get(app, cluster)
+
+
+async def close(store: Store, cluster: UUID) -> Fence:
+    """Deletes a cluster to the end, without its edge."""
+    await store.wishes.request_deletion(cluster, actor=ACTOR, force=True)
+    fence = await store.fence(cluster)
+    for step in (StepName.REMOVE_ADDRESS, StepName.REMOVE_EDGE_STATUS, StepName.REMOVE_SETUP_STATUS):
+        await store.steps.remove_central_entries(fence, step)
+    return fence

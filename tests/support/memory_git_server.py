@@ -2,7 +2,8 @@
 
 import hashlib
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 from uuid import UUID
@@ -50,6 +51,7 @@ class MemoryGitServer:
     def __init__(self, *, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._lock = Lock()
+        self._sole_maker = Lock()
         self._repositories: dict[UUID, _Repository] = {}
         self.archived: dict[UUID, int] = {}
         self._archivals: dict[UUID, int] = {}
@@ -64,6 +66,12 @@ class MemoryGitServer:
             if archivals is not None and archivals != self.archivals(repository):
                 raise archived_meanwhile(repository)
             self._repositories.setdefault(repository, _Repository())
+
+    @contextmanager
+    def sole_maker(self) -> Iterator[None]:
+        """See the port."""
+        with self._sole_maker:
+            yield
 
     def exists(self, repository: UUID) -> bool:
         """See the port."""
@@ -126,6 +134,12 @@ class MemoryGitServer:
         folder = prefix.strip("/")
         start = folder + "/" if folder else ""
         return sorted(path for path in self._files(repository, at) if path.startswith(start))
+
+    def folder_id(self, repository: UUID, folder: str, *, at: CommitId) -> str | None:
+        """See the port."""
+        files, start = self._files(repository, at), f"{folder.strip('/')}/".lstrip("/")
+        inside = {path.removeprefix(start): content for path, content in files.items() if path.startswith(start)}
+        return _commit_id(inside, None, "") if inside else None
 
     def is_ancestor(self, repository: UUID, ancestor: CommitId, descendant: CommitId) -> bool:
         """See the port."""

@@ -44,7 +44,7 @@ def upkeep_of(centre: WorkflowCentre) -> UpkeepActivities:
         ports.edge_access,
         ports.edge_reports,
         ports.git,
-        repositories=SharedRepositories(ports.config, ports.git),
+        repositories=SharedRepositories.on(ports),
         fleet=centre.fleet,
         ended_requests=ports.ended_requests,
         resealings=ports.resealings,

@@ -4,7 +4,7 @@ import heapq
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
 from uuid import UUID
@@ -19,6 +19,7 @@ from edgewright.adapters.git.failures import (
     unknown_repository,
 )
 from edgewright.adapters.git.layout import (
+    SOLE_MAKER,
     archivals_held,
     archive_repository,
     drafted,
@@ -31,6 +32,7 @@ from edgewright.adapters.git.layout import (
 from edgewright.adapters.git.objects import ObjectStore
 from edgewright.adapters.git.refs import (
     head_moved,
+    locked,
     move_head,
     raise_fence,
     read_fence,
@@ -38,12 +40,14 @@ from edgewright.adapters.git.refs import (
     sole_writer,
     write_fence,
 )
-from edgewright.adapters.git.trees import amend, change_tree, find_blob, walk_files
+from edgewright.adapters.git.trees import amend, change_tree, find_blob, find_folder, walk_files
 from edgewright.adapters.git.upkeep import remove_stale_locks, repack_if_worth_it
 from edgewright.errors import Invalid, Stalled
 from edgewright.ports.git_server import CommitId, CommitMessage, CommitSummary, WriterFence
 
 _ANCESTRY_TIMEOUT = 30.0
+_MAKERS_PATIENCE = 20.0
+"""Seconds that one maker waits for others; each waits for the database meanwhile."""
 
 
 class BareGitServer:
@@ -113,6 +117,18 @@ class BareGitServer:
                     if number != archivals:
                         raise archived_meanwhile(repository)
                     put_into_service(self._root, repository, draft)
+
+    @contextmanager
+    def sole_maker(self) -> Iterator[None]:
+        """See the port."""
+        with ExitStack() as held:
+            with storage_errors():  # not what is done meanwhile
+                self._root.mkdir(parents=True, exist_ok=True)
+                deadline = time.monotonic() + _MAKERS_PATIENCE
+                held.enter_context(
+                    locked(self._root / SOLE_MAKER, deadline=deadline, reason="others make or archive repositories")
+                )
+            yield
 
     def exists(self, repository: UUID) -> bool:
         """See the port."""
@@ -190,6 +206,11 @@ class BareGitServer:
         """See the port. An unknown commit is ``NotFound`` (code ``commit_unknown``)."""
         with self._opened(repository) as folder, self._objects(folder) as objects:
             return sorted(walk_files(objects, _commit(objects, at, of=folder).tree, prefix))
+
+    def folder_id(self, repository: UUID, folder: str, *, at: CommitId) -> str | None:
+        """See the port. An unknown commit is ``NotFound`` (code ``commit_unknown``)."""
+        with self._opened(repository) as place, self._objects(place) as objects:
+            return find_folder(objects, _commit(objects, at, of=place).tree, folder)
 
     def is_ancestor(self, repository: UUID, ancestor: CommitId, descendant: CommitId) -> bool:
         """See the port."""

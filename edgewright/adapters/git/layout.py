@@ -1,9 +1,9 @@
 """Repositories as folders: how one is made, found and put away.
 
 Below the root: ``<uuid>.git`` (in service), ``archive/<uuid>-<head>.git`` (out of service),
-``archive/<uuid>.archivals`` (how often that happened), ``new/`` (being made), ``hooks/`` (see ``hooks``). The
-files of a new repository are written here rather than by ``git init``: three files instead of a template, the
-same bytes with every version of git.
+``archive/<uuid>.archivals`` (how often that happened), ``new/`` (being made), ``hooks/`` (see ``hooks``),
+``sole-maker`` (locked by whoever makes repositories because of entries). The files of a new repository are written
+here rather than by ``git init``: three files instead of a template, the same bytes with every version of git.
 """
 
 import os
@@ -22,6 +22,7 @@ from edgewright.adapters.git.refs import locked, read_head
 
 ARCHIVE = "archive"
 UNFINISHED = "new"
+SOLE_MAKER = "sole-maker"
 
 # gc.auto: repacking is `upkeep`'s work, never a surprise inside a push. core.fsync: git's default leaves
 # loose objects and refs to the kernel's mercy. core.filesRefLockTimeout: a push waits for a commit's lock

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from uuid import UUID
 
 from edgewright.adapters.git.failures import MEMORY_LIMIT
@@ -47,6 +47,13 @@ class TimedGit:
         with self._timed("create_repository"):
             self._git.create_repository(repository, archivals=archivals)
 
+    @contextmanager
+    def sole_maker(self) -> Iterator[None]:
+        with ExitStack() as held:
+            with self._timed("sole_maker"):
+                held.enter_context(self._git.sole_maker())
+            yield
+
     def exists(self, repository: UUID) -> bool:
         with self._timed("exists"):
             return self._git.exists(repository)
@@ -82,6 +89,10 @@ class TimedGit:
     def list(self, repository: UUID, prefix: str, *, at: CommitId) -> Sequence[str]:
         with self._timed("list"):
             return self._git.list(repository, prefix, at=at)
+
+    def folder_id(self, repository: UUID, folder: str, *, at: CommitId) -> str | None:
+        with self._timed("folder_id"):
+            return self._git.folder_id(repository, folder, at=at)
 
     def is_ancestor(self, repository: UUID, ancestor: CommitId, descendant: CommitId) -> bool:
         with self._timed("is_ancestor"):

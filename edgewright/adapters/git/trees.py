@@ -133,10 +133,16 @@ def find_blob(objects: ObjectStore, tree: str, path: str) -> bytes | None:
     return content
 
 
+def find_folder(objects: ObjectStore, tree: str, path: str) -> str | None:
+    """The tree of a folder below a tree (``""`` for that itself); None if there is no such folder."""
+    folder = path.strip("/")
+    return _descend(objects, tree, folder.split("/") if folder else [])
+
+
 def walk_files(objects: ObjectStore, tree: str, prefix: str) -> Iterator[str]:
     """The paths of all files below a folder (``""`` for all), in no particular order."""
     folder = prefix.strip("/")
-    found = _descend(objects, tree, folder.split("/") if folder else [])
+    found = find_folder(objects, tree, folder)
     pending = [(folder + "/" if folder else "", found)] if found else []
     while pending:
         path, subtree = pending.pop()

@@ -74,8 +74,14 @@ def list_repositories(output: Output = Form.TABLE, as_json: AsJson = False) -> N
 
 
 @app.command("remove", epilog=example("repository remove press-line"))
-def remove(name: RepositoryName, yes: Yes = False) -> None:
-    """Remove a repository that no template names; edges keep what they have of it."""
+def remove(
+    name: RepositoryName,
+    ignore_by_hand: Annotated[
+        bool, typer.Option("--ignore-by-hand", help="Remove it even if files in by-hand/ of a cluster name it.")
+    ] = False,
+    yes: Yes = False,
+) -> None:
+    """Remove a repository that nothing uses; edges keep what they have of it."""
     with connect() as gateway:
         found: list[Document] = gateway.get("/v1/repository")["items"]
         if name not in {each["name"] for each in found}:
@@ -86,7 +92,7 @@ def remove(name: RepositoryName, yes: Yes = False) -> None:
                 code="repository_unknown",
             )
         require_yes(f"Remove the repository shared/{clean(name)}? Edges can no longer fetch it.", yes=yes)
-        send_once(gateway, "DELETE", _path(name))
+        send_once(gateway, "DELETE", _path(name), params={"ignore_by_hand": True} if ignore_by_hand else None)
     result(f"Removed the repository shared/{clean(name)}; it is kept in the centre's archive.")
 
 

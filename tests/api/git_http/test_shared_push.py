@@ -1,14 +1,18 @@
 """Pushing to a repository that is people's own: any path, from the first commit on, and the limits of every push."""
 
+import os
 import subprocess
 from pathlib import Path
 from uuid import UUID
 
+import httpx
 import pytest
+from delta_bomb import delta_bomb, push_body, top_rows
 from git_http_centre import Git, GitHttpCentre, Work
 
 from edgewright.adapters.git.http_push import ANY_PATH
 from edgewright.adapters.git.memory_limit import MIB
+from edgewright.adapters.git.pre_receive import MAX_CHANGED
 
 
 @pytest.fixture(autouse=True)
@@ -26,8 +30,8 @@ class Begun:
         self._git = git
         git("init", "-q", path)
 
-    def git(self, *arguments: str | Path, ok: bool = True) -> subprocess.CompletedProcess[str]:
-        return self._git("-C", self.path, *arguments, ok=ok)
+    def git(self, *arguments: str | Path, ok: bool = True, stdin: str = "") -> subprocess.CompletedProcess[str]:
+        return self._git("-C", self.path, *arguments, ok=ok, stdin=stdin)
 
     def commit(self, path: str, text: str) -> str:
         (self.path / path).parent.mkdir(parents=True, exist_ok=True)
@@ -148,3 +152,84 @@ def test_all_files_together_are_bounded(begun: Begun) -> None:
         begun.git("update-index", "--add", "--cacheinfo", f"100644,{blob},{number}")
     begun.git("commit", "-qm", "Many")
     assert "The repository would have 65 MiB when it is checked out, more than 64 MiB" in begun.push(ok=False)
+
+
+def tree_of(begun: Begun, *rows: str) -> str:
+    return begun.git("mktree", stdin="".join(f"{row}\n" for row in rows)).stdout.strip()
+
+
+def point_main_to(begun: Begun, tree: str, *parents: str) -> None:
+    """Commits a tree past every check of the client."""
+    after = [word for parent in parents for word in ("-p", parent)]
+    commit = begun.git("commit-tree", tree, *after, "-m", "x").stdout.strip()
+    begun.git("update-ref", "refs/heads/main", commit)
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_tree_that_names_more_files_than_anyone_has_is_refused(begun: Begun, *, is_first: bool) -> None:
+    """Seven objects that name a million folders: nothing may walk them all."""
+    parents = []
+    if not is_first:
+        parents.append(begun.commit("a", "1"))
+        begun.push()
+    tree = tree_of(begun)
+    for _ in range(6):
+        tree = tree_of(begun, *(f"040000 tree {tree}\t{name}" for name in "abcdefghij"))
+    point_main_to(begun, tree, *parents)
+    refusal = f"The push changes more than {MAX_CHANGED} files and folders: push less at a time."
+    assert refusal in begun.push(ok=False)
+
+
+def test_files_of_several_pushes_are_counted_together(centre: GitHttpCentre, begun: Begun) -> None:
+    blob = begun.git("hash-object", "-w", "--stdin", stdin="x").stdout.strip()
+    half = tree_of(begun, *(f"100644 blob {blob}\tf{number}" for number in range(6000)))
+    point_main_to(begun, tree_of(begun, f"040000 tree {half}\ta"))
+    begun.push()
+    point_main_to(begun, tree_of(begun, f"040000 tree {half}\ta", f"040000 tree {half}\tb"), centre.head(begun.id))
+    assert "The repository would have 12000 files, more than 10000: push fewer." in begun.push(ok=False)
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_large_file_is_refused_although_a_later_commit_removes_it(begun: Begun, *, is_first: bool) -> None:
+    if not is_first:
+        begun.commit("a", "1")
+        begun.push()
+    begun.commit("large", "\0" * 17 * MIB)
+    begun.git("rm", "-q", "large")
+    begun.commit("b", "1")
+    assert "The push has a file larger than 16 MiB: keep large files elsewhere." in begun.push(ok=False)
+
+
+@pytest.mark.parametrize("is_first", [True, False])
+def test_a_push_over_the_limit_is_refused_and_leaves_nothing(
+    centre: GitHttpCentre, begun: Begun, *, is_first: bool
+) -> None:
+    if not is_first:
+        begun.commit("a", "1")
+        begun.push()
+    before = centre.server.head(begun.id)
+    (begun.path / "random").write_bytes(os.urandom(2 * centre.push_limit))
+    begun.commit("b", "1")
+    assert "The push is larger than 1 MiB: push less at a time" in begun.push(ok=False)
+    assert centre.server.head(begun.id) == before
+    assert not list((centre.server.folder(begun.id) / "objects").glob("tmp_objdir*"))
+
+
+def test_a_delta_that_claims_far_more_than_it_brings_is_refused(
+    centre: GitHttpCentre, begun: Begun, git: Git
+) -> None:
+    """400 MiB are more than git may allocate for a push."""
+    head = begun.commit("a", "1")
+    begun.push()
+    rows = top_rows(git(f"--git-dir={centre.server.folder(begun.id)}", "ls-tree", "main").stdout)
+    new, content = delta_bomb(head, rows, 400 * 16)
+    answer = httpx.post(
+        f"{begun.url}/git-receive-pack",
+        content=push_body(head, new, content),
+        headers={"Content-Type": "application/x-git-receive-pack-request"},
+        timeout=120,
+        trust_env=False,
+    )
+    assert b"The push needs more memory to unpack than the centre gives to it (256 MiB)" in answer.content
+    assert centre.starved == ["push"]
+    assert centre.server.head(begun.id) == head

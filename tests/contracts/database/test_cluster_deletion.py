@@ -1,16 +1,14 @@
 """What operators want of a cluster that is to go: deleted, undeleted, forgotten."""
 
 from datetime import timedelta
-from uuid import UUID
 
 import pytest
-from database_stores import ACTOR, Store, code_of, entry, wanted
+from database_stores import ACTOR, Store, close, code_of, entry, wanted
 
 from edgewright.domain.cluster import (
     ClusterSettings,
     CredentialState,
     Desired,
-    Fence,
     StepName,
     Workloads,
 )
@@ -114,14 +112,6 @@ async def test_undelete_before_the_beginning_stops_it(store: Store) -> None:
     await store.wishes.undelete(cluster, actor=ACTOR)
     with pytest.raises(Superseded):
         await store.steps.begin_deletion(fence)
-
-
-async def close(store: Store, cluster: UUID) -> Fence:
-    await store.wishes.request_deletion(cluster, actor=ACTOR, force=True)
-    fence = await store.fence(cluster)
-    for step in (StepName.REMOVE_ADDRESS, StepName.REMOVE_EDGE_STATUS, StepName.REMOVE_SETUP_STATUS):
-        await store.steps.remove_central_entries(fence, step)
-    return fence
 
 
 async def test_a_finished_deletion_frees_the_name_and_never_the_uuid(store: Store) -> None:

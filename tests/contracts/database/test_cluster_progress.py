@@ -6,7 +6,8 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from database_stores import ACTOR, NOON, Store
+from database_stores import ACTOR, NOON, Store, close
+from shared_statements import statements_of
 
 from edgewright.domain.accounts import accounts_of
 from edgewright.domain.cluster import (
@@ -29,6 +30,7 @@ from edgewright.domain.wellknown import (
     APP_GIT_REPOSITORY,
     APP_HELM_CHART_TEMPLATE,
     APP_SPARKPLUG_ADDRESS,
+    CLASS_HELM_CHART,
     OBJECT_DEFAULT_CHART,
     OBJECT_FLUX_TEMPLATE,
 )
@@ -308,6 +310,31 @@ async def test_the_users_of_a_template_are_known(store: Store) -> None:
     assert await store.directory.using_template(*flux) == [one, two]
     await store.steps.record_rendering(await store.fence(one), "d3", [chart], commit="c0")
     assert await store.directory.using_template(*flux) == [two]
+
+
+async def test_the_clusters_of_each_chart_are_counted_however_many_there_are(store: Store) -> None:
+    own, other = uuid4(), uuid4()
+    for template in (own, other):
+        await store.config.create_object(CLASS_HELM_CHART, template)
+        await store.config.put(APP_HELM_CHART_TEMPLATE, template, {"chart": "x", "values": {}}, actor=ACTOR)
+    assert await store.directory.chart_users() == {}
+    plain, named, shouted = [
+        await store.create("plain"),
+        await store.create("named", chart=str(own)),
+        await store.create("shouted", chart=str(own).upper()),
+    ]
+    assert await store.directory.chart_users() == {OBJECT_DEFAULT_CHART: 1, own: 2}  # nothing was rendered yet
+    for cluster, chart in ((plain, other), (named, own)):
+        sources = [(APP_HELM_CHART_TEMPLATE, chart), (APP_FLUX_TEMPLATE, OBJECT_FLUX_TEMPLATE)]
+        await store.steps.record_rendering(await store.fence(cluster), "d1", sources, commit="c0")
+    with statements_of(store.database) as few:
+        assert await store.directory.chart_users() == {other: 1, own: 2}
+    await close(store, shouted)
+    for number in range(5):
+        await store.create(f"more-{number}", chart=str(other))
+    with statements_of(store.database) as many:
+        assert await store.directory.chart_users() == {other: 6, own: 1}
+    assert many == few
 
 
 async def test_a_rendering_that_was_begun_is_remembered_until_one_is_recorded(store: Store) -> None:

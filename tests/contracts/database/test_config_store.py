@@ -8,6 +8,7 @@ import pytest
 from database_stores import ACTOR, Store
 
 from edgewright.domain.default_entries import default_entries
+from edgewright.domain.events import EventKind
 from edgewright.domain.wellknown import (
     APP_CLUSTER_CONFIGURATION,
     APP_CLUSTER_SETTINGS,
@@ -20,7 +21,14 @@ from edgewright.domain.wellknown import (
     CLASS_GIT_REPOSITORY,
 )
 from edgewright.errors import Conflict, Invalid, NotFound, PreconditionFailed, Refused, Stalled
-from edgewright.ports.config_store import DistinctAmong, EqualEntry, NewEntry, Precondition, TooManyEntries
+from edgewright.ports.config_store import (
+    DistinctAmong,
+    EntryNews,
+    EqualEntry,
+    NewEntry,
+    Precondition,
+    TooManyEntries,
+)
 
 FREE_APP = UUID("11111111-2222-4333-8444-555555555555")
 """An Application that no schema knows: it takes anything."""
@@ -347,6 +355,22 @@ async def test_writes_and_deletions_are_audited(store: Store) -> None:
     events = await store.audit.events(after=last)
     assert [(event.kind, event.actor) for event in events] == [("entry.put", ACTOR), ("entry.deleted", ACTOR)]
     assert "hidden" not in str(events)
+
+
+async def test_a_write_may_be_told_in_words_of_its_own(store: Store) -> None:
+    object_ = await an_object(store)
+    last = await store.audit.last_position()
+    made = EntryNews(EventKind.REPOSITORY_CREATED, "It was made.", {"repository": "shared/a"})
+    gone = EntryNews(EventKind.REPOSITORY_REMOVED, "It is gone.", {"repository": "shared/a"})
+    for _ in range(2):
+        entry = await store.config.put(FREE_APP, object_, {"a": 1}, actor=ACTOR, news=made)
+    for _ in range(2):
+        await store.config.delete(FREE_APP, object_, actor=ACTOR, news=gone)
+    first, second = await store.audit.events(after=last)  # what changes nothing is told of never
+    assert (first.kind, first.message, first.actor, first.cluster) == (made.kind, made.message, ACTOR, None)
+    place = {"app": str(FREE_APP), "object": str(object_), "repository": "shared/a"}
+    assert {**place, "etag": entry.etag}.items() <= first.detail.items()
+    assert (second.kind, second.message, second.detail) == (gone.kind, gone.message, place)
 
 
 async def test_bodies_of_an_application_come_page_by_page(store: Store) -> None:

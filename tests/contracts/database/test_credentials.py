@@ -1,12 +1,10 @@
 """How credentials are proven, replaced, and ended."""
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from uuid import uuid4
 
 from database_stores import ACTOR, Store, code_of, digest, state_of, states
-from sqlalchemy import event
+from shared_statements import statements_of
 
 from edgewright.domain.cluster import (
     AcceptancePolicy,
@@ -185,22 +183,6 @@ async def test_after_a_goodbye_nothing_is_let_in(store: Store) -> None:
     assert await store.edge_access.credentials(cluster) == []
 
 
-@contextmanager
-def statements_of(store: Store) -> Iterator[list[str]]:
-    """The text of every statement that is run meanwhile."""
-    run: list[str] = []
-
-    def note(_connection: object, _cursor: object, text: str, *_more: object) -> None:
-        run.append(text)
-
-    engine = store.database._engine.sync_engine
-    event.listen(engine, "before_cursor_execute", note)
-    try:
-        yield run
-    finally:
-        event.remove(engine, "before_cursor_execute", note)
-
-
 def names_a_body_of_entries(text: str) -> bool:
     names = {"entries", *re.findall(r"\bentries AS (\w+)", text)}
     return any(re.search(rf"\b{name}\.(body|\*)", text) for name in names)
@@ -211,11 +193,11 @@ async def test_no_status_is_loaded_to_authenticate_an_edge(store: Store) -> None
     cluster = await store.joined()
     access = store.edge_access
     for read in (access.holder, access.orders, access.with_credentials, access.credentials):
-        with statements_of(store) as run:
+        with statements_of(store.database) as run:
             assert await read(cluster)
         assert run
         assert not [text for text in run if names_a_body_of_entries(text)], read
-    with statements_of(store) as run:
+    with statements_of(store.database) as run:
         await store.directory.get(cluster)
     assert [text for text in run if names_a_body_of_entries(text)], "whoever shows a cluster does read it"
 

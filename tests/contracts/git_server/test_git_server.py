@@ -462,3 +462,53 @@ def test_each_archival_counts(server: GitServer, repository: UUID) -> None:
         numbers.append(server.archivals(repository))
     assert numbers == [0, 1, 2, 3]
     assert server.archivals(uuid4()) == 0
+
+
+def test_there_is_one_maker_at_a_time(server: GitServer) -> None:
+    """Whichever thread lets go: a coroutine does so in another one."""
+    inside: list[int] = []
+    most: list[int] = []
+
+    def make(number: int) -> None:
+        with server.sole_maker():
+            inside.append(number)
+            most.append(len(inside))
+            server.create_repository(uuid4())
+            inside.remove(number)
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(make, range(20)))
+        held = server.sole_maker()
+        pool.submit(held.__enter__).result()
+        waiting = pool.submit(make, 20)
+        assert not waiting.done()
+        held.__exit__(None, None, None)
+        waiting.result()
+    assert most == [1] * 21
+
+
+def test_what_a_maker_raises_is_its_own(server: GitServer) -> None:
+    with pytest.raises(FileNotFoundError), server.sole_maker():
+        raise FileNotFoundError
+    with server.sole_maker():
+        pass
+
+
+def test_folders_with_equal_files_have_equal_ids(server: GitServer, repository: UUID) -> None:
+    first = put(server, repository, {"a/x": b"1", "b/deep/x": b"1", "b/deep/y": b"2", "c": b"3"})
+    other = uuid4()
+    server.create_repository(other)
+    elsewhere = put(server, other, {"d/e/x": b"1", "top": b"4"})
+    one = server.folder_id(repository, "a", at=first)
+    assert one is not None
+    assert server.folder_id(repository, "a/", at=first) == server.folder_id(other, "d/e", at=elsewhere) == one
+    assert server.folder_id(repository, "b", at=first) not in {one, None}
+    assert server.folder_id(repository, "b/deep", at=first) != server.folder_id(repository, "b", at=first)
+    for nothing in ("c", "e", "a/x", "a/y", "b/deep/x/z"):
+        assert server.folder_id(repository, nothing, at=first) is None
+    second = put(server, repository, {"a/x": b"2"})
+    assert server.folder_id(repository, "a", at=second) not in {one, None}
+    assert server.folder_id(repository, "b", at=second) == server.folder_id(repository, "b", at=first)
+    assert server.folder_id(repository, "", at=second) != server.folder_id(repository, "", at=first)
+    with pytest.raises(NotFound):
+        server.folder_id(repository, "a", at="0" * 40)

@@ -1,23 +1,30 @@
-"""What is wanted comes at once, because the agent asks Flux to fetch; its token can do nothing else to Flux."""
+"""What is wanted comes at once, because the agent asks Flux to fetch; its token can do nothing else to Flux.
 
+Repositories of people's own come from the same centre, at Flux's own interval.
+"""
+
+import base64
 import json
 import ssl
+import subprocess
 import time
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
 import httpx
 import pytest
 from edge_cluster.cluster import Cluster
+from edge_cluster.desk import OwnRepository, desk_git
 from edge_cluster.grounds import LETTING_GO, NAMESPACE, Grounds, GroundsCluster, told_by
 from edge_cluster.site import AGENT, KUSTOMIZE, SOURCE
 from supervised import eventually
 
 from edgewright.adapters.git.bare import BareGitServer
 from edgewright.domain.flux_bundle import FLUX_NAMESPACE
-from edgewright.domain.wellknown import REPOSITORY_HELM_CHARTS
+from edgewright.domain.wellknown import APP_FLUX_TEMPLATE, OBJECT_FLUX_TEMPLATE, REPOSITORY_HELM_CHARTS
 from edgewright.ports.git_server import CommitMessage
 from edgewright.settings import Settings
 
@@ -25,6 +32,7 @@ pytestmark = [pytest.mark.real, pytest.mark.timeout(900)]
 
 REQUESTED = "reconcile.fluxcd.io/requestedAt"
 SOURCES = f"/apis/source.toolkit.fluxcd.io/v1/namespaces/{NAMESPACE}/gitrepositories"
+FLUX_TEMPLATE = f"/v1/app/{APP_FLUX_TEMPLATE}/object/{OBJECT_FLUX_TEMPLATE}"
 SELF_LINK = f"{SOURCES}/self-link"
 LEASE_SECONDS = 300
 """So long that heartbeats are held for 50 s, as on most edges: what comes sooner does not come with the next one."""
@@ -157,6 +165,67 @@ def test_the_centre_hears_at_once_that_it_was_applied(attached: GroundsCluster) 
     answered = heartbeats_answered(attached)
     eventually(lambda: is_told(attached, git.head(cluster)))
     assert heartbeats_answered(attached) == answered
+
+
+def refusal(*arguments: str | Path, user: str, secret: str) -> str:
+    """Why the centre refuses git."""
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        desk_git(*arguments, user=user, secret=secret)
+    return str(refused.value.stderr)
+
+
+def recipe_of(line: str) -> str:
+    """A manifest."""
+    metadata = {"name": "line", "namespace": "default"}
+    return json.dumps({"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata, "data": {"recipe": line}})
+
+
+def test_a_repository_of_our_own_is_fetched_and_applied_until_it_is_removed(
+    attached: GroundsCluster, tmp_path: Path
+) -> None:
+    centre, cluster = attached.grounds.centre, attached.grounds.cluster
+    line = OwnRepository(centre, "press-line", tmp_path)
+    pushed = line.push(recipe_of("one"))
+    template = centre.api("GET", FLUX_TEMPLATE).json()
+    with_line = {**template, "press-line.yaml": line.drivers("press-line", "{{ namespace }}")}
+    assert centre.api("PUT", FLUX_TEMPLATE, json=with_line).status_code == 204
+
+    def recipe() -> str | None:
+        found = cluster.find("configmap", "line")
+        return found and str(found["data"]["recipe"])
+
+    def fetched(name: str) -> str | None:
+        found = cluster.find("gitrepository", name, namespace=NAMESPACE) or {}
+        revision: str | None = found.get("status", {}).get("artifact", {}).get("revision")
+        return revision
+
+    eventually(lambda: recipe() == "one", seconds=LETTING_GO)
+    assert fetched("press-line") == pushed
+    pushed = line.push(recipe_of("two"))
+    assert pushed in cluster.fetch_now("press-line")
+    eventually(lambda: recipe() == "two", seconds=LETTING_GO)
+    held = cluster.find("secret", "flux-secrets", namespace=NAMESPACE)["data"]
+    flux, agent = base64.b64decode(held["password"]).decode(), attached.password()
+    assert "403" in refusal("ls-remote", line.url, user=attached.uuid, secret=agent)
+    assert "403" in refusal("-C", line.work, "push", line.url, "main:main", user=attached.uuid, secret=flux)
+    refused = line.remove()
+    assert refused.returncode != 0 and "Flux template" in refused.stderr, refused.stderr
+
+    by_hand = line.drivers("line-by-hand", NAMESPACE)[0]
+    attached.push("line.yaml", json.dumps(by_hand))
+    assert centre.api("PUT", FLUX_TEMPLATE, json=template).status_code == 204
+    eventually(lambda: fetched("line-by-hand") == pushed and recipe() is None, seconds=LETTING_GO)
+    refused = line.remove()
+    assert refused.returncode != 0, refused.stdout
+    assert "The cluster press-shop names this repository in by-hand/line.yaml" in refused.stderr, refused.stderr
+    assert line.remove("--ignore-by-hand").returncode == 0
+    archive = repositories(attached).root / "archive"
+    [kept] = archive.glob(f"{line.uuid}-*.git")
+    assert pushed == f"main@sha1:{kept.stem.removeprefix(f'{line.uuid}-')}"
+    assert "one that was removed is refused" in cluster.fetch_now("line-by-hand")
+    assert fetched("line-by-hand") == pushed, "what it has, an edge keeps"
+    attached.push("line.yaml", recipe_of("three"))
+    eventually(lambda: cluster.find("gitrepository", "line-by-hand", namespace=NAMESPACE) is None, seconds=LETTING_GO)
 
 
 @pytest.mark.parametrize("kind", ["merge", "json", "apply"])

@@ -12,9 +12,11 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
+from database_stores import Store
 from stopped_home import StoppedHome
 
 from edgewright.adapters.database.engine.sole_gateway import sole_gateway
+from edgewright.application.repository_uses import RepositoryUses
 from edgewright.application.shared_repositories import SharedRepositories
 from edgewright.cli import restore as restoring
 from edgewright.cli.backup_manifest import part_of
@@ -269,20 +271,24 @@ def test_a_repository_that_was_archived_after_the_backup_is_in_service_again(hom
     assert asyncio.run(row_of(home, ending)).desired is Desired.DELETED
 
 
+def shared_repositories(home: StoppedHome, store: Store) -> SharedRepositories:
+    return SharedRepositories(store.config, home.git, RepositoryUses(store.config, store.directory, home.git))
+
+
 @pytest.mark.parametrize("keep_repositories", [False, True])
 def test_a_shared_repository_comes_back_with_its_entry(home: StoppedHome, *, keep_repositories: bool) -> None:
     async def make(name: str) -> UUID:
         async with home.store() as store:
-            made, _ = await SharedRepositories(store.config, home.git).make(name, actor="test")
+            made, _ = await shared_repositories(home, store).make(name, actor="test")
             return made.uuid
 
     async def remove(name: str) -> None:
         async with home.store() as store:
-            await SharedRepositories(store.config, home.git).remove_named(name, actor="test")
+            await shared_repositories(home, store).remove_named(name, actor="test")
 
     async def listed() -> set[str]:
         async with home.store() as store:
-            return {each.name for each in await SharedRepositories(store.config, home.git).all()}
+            return {each.name for each in await shared_repositories(home, store).all()}
 
     removed, empty = (asyncio.run(make(name)) for name in ("removed", "empty"))
     head = home.commit(removed, "kind: ConfigMap\n")

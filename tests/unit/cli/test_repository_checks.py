@@ -114,7 +114,7 @@ def test_a_home_without_anything_stays_without_anything(tmp_path: Path) -> None:
 def test_a_shared_repository_that_is_missing_or_damaged_is_named(settings: Settings) -> None:
     async def make(name: str) -> UUID:
         async with open_ports(settings) as ports:
-            made, _ = await SharedRepositories(ports.config, ports.git).make(name, actor="token:test")
+            made, _ = await SharedRepositories.on(ports).make(name, actor="token:test")
             return made.uuid
 
     server = BareGitServer(settings.effective_git_root)

@@ -43,6 +43,22 @@ def test_a_repository_is_made_once_listed_and_removed_after_a_yes(
     assert not git.exists(uuid)
 
 
+def test_one_that_a_cluster_names_is_removed_if_that_is_ignored(
+    edgewright: CommandLine, centre: ServedCentre
+) -> None:
+    edgewright.ok("repository", "create", "press-line")
+    uuid = UUID(json.loads(edgewright.ok("cluster", "create", "press-shop", "--json").out)["uuid"])
+    git = centre.centre.git
+    files = {"by-hand/line.yaml": b"url: https://centre.example/git/shared/press-line\n"}
+    git.commit(uuid, files, CommitMessage("By hand", "test"), expected_head=git.head(uuid))
+    refused = edgewright("repository", "remove", "press-line", "--yes")
+    assert (refused.code, refused.out) == (4, "")
+    assert "The cluster press-shop names this repository in by-hand/line.yaml." in refused.err
+    assert "--ignore-by-hand" in refused.err
+    edgewright.ok("repository", "remove", "press-line", "--ignore-by-hand", "--yes")
+    assert edgewright.ok("repository", "list", "-o", "name").out == "helm-charts\n"
+
+
 def test_mistakes_are_told_in_words(edgewright: CommandLine, tmp_path: Path) -> None:
     marked = tmp_path / "marked"
     for name, code in (("Press", 2), (f"$(touch {marked})", 2), ("-", 2), ("helm-charts", 4)):

@@ -1,6 +1,7 @@
 """How clusters are found, shown and listed."""
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from uuid import UUID
 
 from sqlalchemy import func, nulls_first, or_, select
@@ -11,6 +12,7 @@ from edgewright.adapters.database.rows.cluster_rows import read_row
 from edgewright.adapters.database.tables import IS_STAGED, clusters, rendered_from, staged_changes
 from edgewright.domain.cluster import Desired
 from edgewright.domain.names import name_key
+from edgewright.domain.wellknown import APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART
 from edgewright.ports.clusters import ClusterFilter, ClusterPage, ClusterRow
 
 
@@ -100,3 +102,24 @@ class SqlClusterDirectory:
         )
         async with self._database.read(long=True) as connection:
             return list(await connection.scalars(statement))
+
+    async def chart_users(self) -> Mapping[UUID, int]:
+        living = clusters.c.closed_at.is_(None)
+        rendered = (
+            select(rendered_from.c.object, func.count())
+            .join(clusters, clusters.c.uuid == rendered_from.c.cluster)
+            .where(rendered_from.c.app == APP_HELM_CHART_TEMPLATE, living)
+            .group_by(rendered_from.c.object)
+        )
+        of_cluster = select(rendered_from.c.cluster).where(rendered_from.c.cluster == clusters.c.uuid)
+        named = (
+            select(clusters.c.spec["chart"].as_string().label("chart")).where(living, ~of_cluster.exists()).subquery()
+        )
+        unrendered = select(named.c.chart, func.count()).group_by(named.c.chart)
+        found = Counter[UUID]()
+        async with self._database.read(long=True) as connection:
+            for template, count in await connection.execute(rendered):
+                found[template] += count
+            for chart, count in await connection.execute(unrendered):
+                found[OBJECT_DEFAULT_CHART if chart is None else UUID(chart)] += count
+        return found

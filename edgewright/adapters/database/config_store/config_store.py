@@ -1,6 +1,6 @@
 """The Config Store."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
@@ -23,14 +23,23 @@ from edgewright.adapters.database.config_store.entries import (
 from edgewright.adapters.database.config_store.schemas import EntrySchemas
 from edgewright.adapters.database.engine.engine import Database
 from edgewright.adapters.database.engine.errors import again_after_collision
-from edgewright.adapters.database.events.events import record
+from edgewright.adapters.database.events.events import Fact, record
 from edgewright.adapters.database.events.feed import insert_if_absent
 from edgewright.adapters.database.tables import changes, clusters, entries, memberships, objects
 from edgewright.domain.configuration_news import changed_parts, names_of, sentence_of
 from edgewright.domain.events import EventKind
 from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION, APP_CLUSTER_SETTINGS, APPLICATIONS
 from edgewright.errors import NotFound, Refused
-from edgewright.ports.config_store import ALWAYS, Change, DistinctAmong, Entry, Excerpt, NewEntry, Precondition
+from edgewright.ports.config_store import (
+    ALWAYS,
+    Change,
+    DistinctAmong,
+    Entry,
+    EntryNews,
+    Excerpt,
+    NewEntry,
+    Precondition,
+)
 
 OF_THE_REGISTRY = frozenset({APP_CLUSTER_CONFIGURATION, APP_CLUSTER_SETTINGS})
 """Applications whose entries change a cluster; only ``ClusterWishes`` and ``ClusterSteps`` write them."""
@@ -95,6 +104,7 @@ class SqlConfigStore:
         actor: str,
         precondition: Precondition = ALWAYS,
         distinct: DistinctAmong | None = None,
+        news: EntryNews | None = None,
     ) -> Entry:
         _refuse_registry(app)
         await self._schemas.check(app, body)
@@ -107,26 +117,25 @@ class SqlConfigStore:
                     await demand_distinct(connection, entry, distinct)
                 what = f"The entry of {_named(app)} for {object_}"
                 parts = () if before is None else changed_parts(before.body, body)
-                await record(
-                    connection,
-                    at,
-                    cluster=await _cluster_of(connection, object_),
-                    actor=actor,
-                    kind=EventKind.ENTRY_PUT,
-                    message=sentence_of(what, parts) if parts else f"{what} was written.",
-                    app=str(app),
-                    object=str(object_),
-                    etag=entry.etag,
-                    fields=names_of(parts),
-                    changed=len(parts),
-                )
+                sentence = sentence_of(what, parts) if parts else f"{what} was written."
+                told = news or EntryNews(EventKind.ENTRY_PUT, sentence)
+                facts: dict[str, Fact] = {"etag": entry.etag, "fields": names_of(parts), "changed": len(parts)}
+                await _tell(connection, at, app, object_, actor=actor, news=told, facts=facts)
             return entry
 
-    async def delete(self, app: UUID, object_: UUID, *, actor: str, precondition: Precondition = ALWAYS) -> bool:
+    async def delete(
+        self,
+        app: UUID,
+        object_: UUID,
+        *,
+        actor: str,
+        precondition: Precondition = ALWAYS,
+        news: EntryNews | None = None,
+    ) -> bool:
         _refuse_registry(app)
         async with self._database.write() as connection:
             at = await self._database.now(connection)
-            return await delete_and_tell(connection, at, app, object_, actor=actor, precondition=precondition)
+            return await delete_and_tell(connection, at, app, object_, actor=actor, precondition=precondition, news=news)
 
     async def create_object(self, klass: UUID, object_: UUID | None = None) -> tuple[UUID, bool]:
         wanted = object_ or uuid4()
@@ -186,20 +195,14 @@ async def delete_and_tell(
     *,
     actor: str,
     precondition: Precondition = ALWAYS,
+    news: EntryNews | None = None,
 ) -> bool:
     """Deletes an entry, with its event; False if there was none."""
     deleted = await delete_entry(connection, at, app, object_, precondition=precondition)
     if deleted:
-        await record(
-            connection,
-            at,
-            cluster=await _cluster_of(connection, object_),
-            actor=actor,
-            kind=EventKind.ENTRY_DELETED,
-            message=f"The entry of {_named(app)} for {object_} was deleted.",
-            app=str(app),
-            object=str(object_),
-        )
+        sentence = f"The entry of {_named(app)} for {object_} was deleted."
+        told = news or EntryNews(EventKind.ENTRY_DELETED, sentence)
+        await _tell(connection, at, app, object_, actor=actor, news=told, facts={})
     return deleted
 
 
@@ -211,6 +214,23 @@ def _refuse_registry(app: UUID) -> None:
 def _named(app: UUID) -> str:
     application = APPLICATIONS.get(app)
     return application.name if application else f"Application {app}"
+
+
+async def _tell(
+    connection: AsyncConnection,
+    at: datetime,
+    app: UUID,
+    object_: UUID,
+    *,
+    actor: str,
+    news: EntryNews,
+    facts: Mapping[str, Fact],
+) -> None:
+    cluster = await _cluster_of(connection, object_)
+    detail: dict[str, Fact] = {"app": str(app), "object": str(object_), **facts, **news.facts}
+    await record(
+        connection, at, cluster=cluster, actor=actor, kind=news.kind, message=news.message, event=None, **detail
+    )
 
 
 async def _cluster_of(connection: AsyncConnection, object_: UUID) -> UUID | None:
