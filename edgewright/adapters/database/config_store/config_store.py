@@ -135,7 +135,9 @@ class SqlConfigStore:
         _refuse_registry(app)
         async with self._database.write() as connection:
             at = await self._database.now(connection)
-            return await delete_and_tell(connection, at, app, object_, actor=actor, precondition=precondition, news=news)
+            return await delete_and_tell(
+                connection, at, app, object_, actor=actor, precondition=precondition, news=news
+            )
 
     async def create_object(self, klass: UUID, object_: UUID | None = None) -> tuple[UUID, bool]:
         wanted = object_ or uuid4()
