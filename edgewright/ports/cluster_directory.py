@@ -45,5 +45,5 @@ class ClusterDirectory(Protocol):
         may be blocked by that entry."""
 
     async def chart_users(self) -> Mapping[UUID, int]:
-        """Returns how many clusters have each Helm chart template; without a rendering, a cluster has the one that its
-        configuration names. Templates that no cluster has are left out."""
+        """Returns how many clusters have each Helm chart template. A cluster without a rendering counts for the one
+        that its configuration names. Templates that no cluster has are left out."""
