@@ -382,7 +382,7 @@ async def _told(centre: GatewayCentre, query: str) -> tuple[list[str], dict[str,
 
 async def test_a_stream_that_does_not_follow_ends_and_says_where(centre: GatewayCentre) -> None:
     await centre.create("a")
-    told, last = await _told(centre, "x=")
+    told, last = await _told(centre, "after=0")
     assert "The cluster a was created." in told
     position = await centre.ports.audit.last_position()
     assert (last["event"], last["id"], json.loads(last["data"])) == (

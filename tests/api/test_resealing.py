@@ -244,7 +244,7 @@ async def test_what_no_key_opens_is_named_and_blocks_nothing_else(
     assert states == {"default/db/user": "current", "default/db/password": "stale", "other/more/token": "current"}
     [line] = [each for each in await timeline(operator, edge.cluster) if each["kind"] == "reseal.unreadable"]
     assert "default/db/password" in line["message"]
-    assert "Enter them again" in line["message"]
+    assert "Enter these values again" in line["message"]
     await put(operator, edge.cluster, password=b"entered again")
     document = (await operator.get(f"/v1/cluster/{edge.cluster}/secret")).json()
     assert document["must_reenter"] == []

@@ -111,14 +111,14 @@ def recreate(
         document = gateway.get(named(gateway, cluster).path)
         meant = NamedCluster(document["uuid"], document["name"])
         if not yes:
-            say(f"{meant.text} ({document['phase']}) will be commissioned anew on the same repository.")
+            say(f"{meant.text} ({document['phase']}) will be commissioned again on the same repository.")
         if new_hardware and not yes:
             say("Credentials and certificate of the old edge die; its secrets must be entered again.")
         require_yes("Recreate it?", yes=yes)
         began = time.monotonic()
         given = {field: value for field, value in wish.items() if value is not None}
         document = send_once(gateway, "POST", f"{meant.path}/recreate", body=given).json()
-        (say if as_json else result)(f"{meant.text} is being commissioned anew.")
+        (say if as_json else result)(f"{meant.text} is being commissioned again.")
         shown = _end(gateway, meant, document, wait=wait, seconds=seconds, began=began, as_json=as_json)
         for secret in shown["must_reenter"]:
             say(f"Enter again: the secret {clean(secret)}.")
