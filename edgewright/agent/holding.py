@@ -14,6 +14,9 @@ from edgewright.errors import EdgewrightError, Waiting
 
 LONGEST_WAIT = 50.0
 """Seconds. Most proxies cut after 60."""
+DRIFT = 0.2
+"""Part of a wait that is left out at most, at random. After a stall or a pause of the centre, thousands of edges are
+answered at the same moment; with waits of equal length they would call at the same moment from then on."""
 LEAST_CUT = 2.0
 """Seconds after which a broken connection is one that was cut while it was silent."""
 SHORTER = 0.7
@@ -59,7 +62,8 @@ class Holding:
         if self._longest < LONGEST_WAIT and self._clock.monotonic() - self._shortened_at >= CUTS_FORGOTTEN:
             self._longest, self._cuts = LONGEST_WAIT, 1
         self._interval = interval
-        return min(max(self._longest, SHORTEST_INTERVAL), interval)
+        longest = min(max(self._longest, SHORTEST_INTERVAL), interval)
+        return max(min(SHORTEST_INTERVAL, longest), longest * self._chance.uniform(1 - DRIFT, 1.0))
 
     def forget(self) -> None:
         """It is another centre, or another credential."""

@@ -84,6 +84,7 @@ def _temporal(settings: Settings, ui_address: str, ui_port: int) -> Part:
             f"If it cannot read its file: move {settings.home / TEMPORAL_FILE}* away; "
             "`up` rebuilds the workflows from the database."
         ),
+        yields=True,
     )
 
 
@@ -111,6 +112,7 @@ def worker_part(settings: Settings) -> Part:
         log=settings.home / "logs" / "worker.log",
         ready=ready_file.exists,
         ready_file=ready_file,
+        yields=True,
     )
 
 

@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -22,6 +23,8 @@ from edgewright.cli.part_logs import bound_log, log_size, log_tail, reason_in
 _TICK_SECONDS = 0.05
 _LOG_CHECK_SECONDS = 60.0
 _HOUR = 3600.0
+NICENESS = 5
+"""Of parts that give way: a third of the weight of the gateway, where all want more than there is."""
 _LAST_LINES = 5
 _LONGEST_LINE = 300
 
@@ -65,6 +68,7 @@ class Part:
         grace: seconds between SIGTERM and SIGKILL.
         advice: what may help when it keeps dying, beside its log.
         folder: where it runs; None: where we do.
+        yields: gives way where the processor is short. Edges wait for the gateway; nobody waits for the others.
     """
 
     name: str
@@ -76,6 +80,7 @@ class Part:
     grace: float = 15.0
     advice: str = ""
     folder: Path | None = None
+    yields: bool = False
 
 
 @dataclass
@@ -238,6 +243,8 @@ class Supervisor:
                 raise CliError(f"{part.name} cannot be started: {part.command[0]}: {error.strerror}.") from error
         part.log.chmod(0o600)
         self._ledger.complete_record(part.name, child.running.pid)
+        if part.yields:
+            _give_way(child.running.pid)
 
     def _bury(self, child: _Child, code: int, now: float) -> None:
         part = child.part
@@ -267,6 +274,16 @@ class Supervisor:
             # The leader is not reaped yet, so the group's number cannot have gone to anybody else.
             os.killpg(running.pid, signal.SIGKILL)
             running.wait()
+
+
+def _give_way(process: int) -> None:
+    """Makes a process nice, and the session that it leads: Linux may weigh sessions before it weighs the processes of
+    each (`sched_autogroup_enabled`)."""
+    niceness = min(os.getpriority(os.PRIO_PROCESS, 0) + NICENESS, 19)
+    with suppress(OSError):  # it has ended, or the system is a stricter one: it works all the same
+        os.setpriority(os.PRIO_PROCESS, process, niceness)
+    with suppress(OSError):
+        Path(f"/proc/{process}/autogroup").write_text(str(niceness), encoding="ascii")
 
 
 def in_background(work: Callable[[], T]) -> "Future[T]":

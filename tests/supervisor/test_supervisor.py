@@ -2,6 +2,7 @@
 
 import os
 import signal
+from dataclasses import replace
 from pathlib import Path
 
 import psutil
@@ -9,7 +10,9 @@ import pytest
 from supervised import DIES, SERVES, STUBBORN, SupervisedHome, eventually, living
 
 from edgewright.cli.failures import CliError, ExitCode
-from edgewright.cli.supervisor import RestartPolicy, StopRequested
+from edgewright.cli.parts import gateway_part, worker_part
+from edgewright.cli.supervisor import NICENESS, RestartPolicy, StopRequested
+from edgewright.settings import Settings
 
 
 def test_parts_are_stopped_in_the_opposite_order_of_their_start(stage: SupervisedHome) -> None:
@@ -112,6 +115,23 @@ def test_children_of_a_killed_part_die_with_it(stage: SupervisedHome) -> None:
 
 def test_ctrl_c_in_the_terminal_reaches_no_part_directly(stage: SupervisedHome) -> None:
     assert os.getpgid(stage.start("worker")) != os.getpgid(0)
+
+
+def test_part_that_gives_way_is_nicer_than_others_also_where_sessions_are_weighed(stage: SupervisedHome) -> None:
+    stage.supervisor.start(replace(stage.part("worker"), yields=True))
+    stage.supervisor.wait_ready("worker", seconds=20)
+    worker, gateway = stage.supervisor.pid_of("worker"), stage.start("gateway")
+    assert worker
+    nice = {pid: os.getpriority(os.PRIO_PROCESS, pid) for pid in (worker, gateway)}
+    assert nice[worker] == min(nice[gateway] + NICENESS, 19)
+    of_sessions = Path(f"/proc/{worker}/autogroup")
+    if of_sessions.exists():
+        assert of_sessions.read_text().split()[-1] == str(nice[worker])
+
+
+def test_worker_gives_way_and_gateway_does_not(tmp_path: Path) -> None:
+    settings = Settings(home=tmp_path)
+    assert (worker_part(settings).yields, gateway_part(settings).yields) == (True, False)
 
 
 def test_log_keeps_what_earlier_runs_said_and_is_private(stage: SupervisedHome) -> None:

@@ -57,7 +57,7 @@ async def test_what_is_seen_while_an_answer_is_held_back_is_reported_at_once(cen
     _, _logged = await asyncio.gather(change(), life.live())
     assert [request.body for request in centre.statuses] == [FETCHED.to_json(), changed.to_json()]
     assert centre.beats[0].body["wait"] == 5.0, "the interval that was told is the longest wait"
-    assert centre.beats[1].body["wait"] == 50.0
+    assert 40.0 <= centre.beats[1].body["wait"] <= 50.0
     assert {"wants_digest": "d", "revisions": {"self-link": COMMIT}}.items() <= centre.beats[1].body.items()
 
 
