@@ -28,7 +28,7 @@ from api.metrics_port import serving_metrics
 from api.operator_turns import KnownOperators
 from edgewright.core_dumps import forbid_core_dumps
 from edgewright.errors import EdgewrightError
-from edgewright.event_loop import new_event_loop, prefer_the_loop, spare_what_is_loaded
+from edgewright.event_loop import collecting_seldom, new_event_loop, prefer_the_loop, spare_what_is_loaded
 from edgewright.logs import configure_logs
 from edgewright.settings import Settings
 
@@ -92,7 +92,8 @@ async def serve(settings: Settings) -> bool:
         server = Server(config, app, has_tls=served is not None)
         live: Live = app.state.live
         spare_what_is_loaded()
-        async with serving_metrics(live.scrape, live.metrics, settings.metrics_bind, settings.metrics_port):
+        metrics = serving_metrics(live.scrape, live.metrics, settings.metrics_bind, settings.metrics_port)
+        async with metrics, collecting_seldom():
             await server.serve()
         return server.started
 

@@ -17,6 +17,8 @@ from api.reach import reach_of, told_when, told_where
 from api.rotation import wanted_rotations
 from api.schemas.edge import DetachOrder, HeartbeatAnswer, HeartbeatWish
 from edgewright.domain.cluster import CredentialState, Desired, Order
+from edgewright.domain.delivery import OWN_SOURCE
+from edgewright.domain.rendering.repository import DEFAULT_SOURCE
 from edgewright.errors import Conflict
 from edgewright.ports.resealing import Resealings
 
@@ -24,6 +26,8 @@ SHORTEST_INTERVAL = 5
 """Seconds between two heartbeats, however short the lease."""
 LONGEST_WAIT = 50.0
 """Seconds for which an answer is held back, at most: proxies give up after 60."""
+SOURCES = (OWN_SOURCE, DEFAULT_SOURCE)
+"""Whose revisions an agent is told."""
 MOST_WANTED = 50
 """Secrets that one answer to the agent names."""
 _NOT_WANTS = {"nonce", "interval", "check_in", "revisions", "wants_digest"}
@@ -51,7 +55,10 @@ async def told_to(agent: AgentCaller, wish: HeartbeatWish, room: AgentRoom) -> H
             )
             told["reseal"] = await _stale(room.resealings, agent)
             if wish.wait > 0:
-                told["revisions"] = dict(await room.wanted_revisions.of(agent.cluster))
+                # What cannot be read now is no news: an agent that missed a revision would call again at once, and a
+                # gateway that is behind would have twice as much to do.
+                known = {source: wish.revisions[source] for source in SOURCES if source in wish.revisions}
+                told["revisions"] = known | dict(await room.wanted_revisions.of(agent.cluster))
         case _:
             return HeartbeatAnswer(**told, detach=True, detach_order=detach_order(agent))
     answer = HeartbeatAnswer(**told)

@@ -405,3 +405,14 @@ async def test_a_disk_that_hangs_keeps_no_heartbeat_and_no_other_thread_waiting(
     async with asyncio.timeout(20):
         while not await wanted.of(uuid4()):
             await asyncio.sleep(0.05)
+
+
+async def test_what_cannot_be_read_now_is_no_news(
+    centre: GatewayCentre, edge: EdgeCredentials, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A gateway that is behind would otherwise be called again at once by whoever missed a revision."""
+    body = await known(centre, edge)
+    assert body["revisions"]
+    monkeypatch.setattr(centre.app.state.live.wanted_revisions, "_under_way", MOST_UNDER_WAY)
+    told = await beat(centre, edge, **{**body, "wait": 0.1})
+    assert told["revisions"] == body["revisions"]

@@ -1,15 +1,26 @@
 """The watch over the event loop sees whatever holds it, and the garbage collector does not."""
 
 import asyncio
+import gc
 import os
 import subprocess
 import sys
 import time
+import weakref
 from pathlib import Path
 
 import pytest
 
-from edgewright.event_loop import SWITCH_SECONDS, TICK_SECONDS, watch_lag
+from edgewright import event_loop
+from edgewright.event_loop import (
+    LEAST_PAUSE,
+    LONGEST_PAUSE,
+    SHARE,
+    SWITCH_SECONDS,
+    TICK_SECONDS,
+    collecting_seldom,
+    watch_lag,
+)
 
 COLLECTS = """
 import gc, importlib, sys
@@ -67,3 +78,52 @@ print(told.call_args_list)
         timeout=120,
     )
     assert f"call({SWITCH_SECONDS})" in told.stdout
+
+
+async def test_garbage_is_looked_for_by_the_clock_and_not_by_the_number_of_objects() -> None:
+    class Node:
+        other: "Node"
+
+    before = gc.get_threshold()
+    full: list[str] = []
+
+    def watch(phase: str, about: dict[str, int]) -> None:
+        if about["generation"] == 2:
+            full.append(phase)
+
+    async with collecting_seldom(least=0.5, longest=0.5):
+        gc.callbacks.append(watch)
+        try:
+            kept = [[number] for number in range(300_000)]
+            assert full == [], "so many objects come that Python itself would look at all of them"
+            first, second = Node(), Node()
+            first.other, second.other = second, first
+            gone = weakref.ref(first)
+            del first, second
+            async with asyncio.timeout(20):
+                while gone() is not None:
+                    await asyncio.sleep(0.01)
+        finally:
+            gc.callbacks.remove(watch)
+    assert len(kept) == 300_000
+    assert gc.get_threshold() == before
+
+
+async def test_the_longer_a_look_takes_the_longer_is_the_pause(monkeypatch: pytest.MonkeyPatch) -> None:
+    looks, now = [0.001, 0.3, 60.0], [0.0]
+    pauses: list[float] = []
+
+    def collect() -> None:
+        now[0] += looks.pop(0)
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        if not looks:
+            raise asyncio.CancelledError
+
+    monkeypatch.setattr(event_loop.gc, "collect", collect)
+    monkeypatch.setattr(event_loop.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(event_loop.asyncio, "sleep", sleep)
+    with pytest.raises(asyncio.CancelledError):
+        await event_loop._look_for_garbage(LEAST_PAUSE, LONGEST_PAUSE)
+    assert pauses == [LEAST_PAUSE, LEAST_PAUSE, pytest.approx(0.3 / SHARE), LONGEST_PAUSE]
