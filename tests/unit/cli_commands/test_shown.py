@@ -16,12 +16,11 @@ from urllib.parse import urlsplit
 
 import jsonschema
 import pytest
-import typer.main
 from command_line import Terminal
 from scripted_centre import ReceivedRequest, Reply, scripted_centre
 from typer.testing import CliRunner
 
-from edgewright.cli.main import app
+from edgewright.cli.main import app, command_tree
 
 SHOWN = Path(__file__).parent / "shown"
 WIDTH = 80
@@ -37,7 +36,7 @@ TOKEN = "ew_0123456789abcdef_" + "A" * 43
 
 def helps() -> Iterator[tuple[str, ...]]:
     """Every command and every group: the words that name it."""
-    waiting: list[tuple[tuple[str, ...], Any]] = [((), typer.main.get_command(app))]
+    waiting: list[tuple[tuple[str, ...], Any]] = [((), command_tree())]
     while waiting:
         words, command = waiting.pop()
         yield words
@@ -72,7 +71,9 @@ def test_help_is_what_its_file_holds(
 ) -> None:
     monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", WIDTH)  # whatever TERMINAL_WIDTH was when Typer was loaded
     runner = CliRunner(env={**environment, "COLUMNS": str(WIDTH)})  # names the program, whatever runs the test
-    hold(file_of("help", words), plain(runner.invoke(app, [*words, "--help"]).stdout))
+    # The tree has the options that every command gets; what Typer makes of the application has none of them.
+    monkeypatch.setattr("typer.testing._get_command", lambda _app: command_tree())
+    hold(file_of("help", words), plain(runner.invoke(app, [*words, "--help"], prog_name="edgewright").stdout))
 
 
 # --- lists ---------------------------------------------------------------------------------------------------------
