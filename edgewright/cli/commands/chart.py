@@ -40,12 +40,12 @@ def list_charts(as_json: AsJson = False) -> None:
             each["name"],
             each["version"] or "",
             "you" if each["own"] else "the centre",
-            ", ".join(each["templates"]),
             str(each["clusters"]),
+            ", ".join(each["templates"]),
         )
         for each in document["items"]
     ]
-    show_table(("chart", "version", "from", "templates", "clusters"), rows)
+    show_table(("chart", "version", "from", "clusters", "templates"), rows, long=("chart",))
 
 
 @app.command("push", epilog=example("chart push charts/press"))

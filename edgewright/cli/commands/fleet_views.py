@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from edgewright.cli.client import GatewayClient, connect
-from edgewright.cli.commands.durations import is_duration, seconds_of
+from edgewright.cli.commands.durations import ago, is_duration, seconds_of
 from edgewright.cli.commands.event_stream import stream_events
 from edgewright.cli.commands.naming import did_you_mean, named
 from edgewright.cli.commands.options import AsJson
@@ -80,12 +80,12 @@ def residue(as_json: AsJson = False) -> None:
         show_json(document)
         return
     rows = [
-        (each["name"], left["step"], moment(left["since"]), left["reason"])
+        (each["name"], left["step"], ago(left["since"]), left["reason"])
         for each in document["items"]
         for left in each["residue"]
     ]
     if rows:
-        show_table(("cluster", "step", "since", "what is left"), rows)
+        show_table(("cluster", "step", "since", "what is left"), rows, long=("cluster",))
     else:
         say("Deletions have left nothing behind.")
 

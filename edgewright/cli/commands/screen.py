@@ -4,7 +4,7 @@ import json
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -247,9 +247,13 @@ def terminal_console() -> Console:
     return Console(highlight=False, force_terminal=sys.stdout.isatty())
 
 
-def show_table(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Rows under titles, of which nothing is cut: on a terminal the last column goes on in further lines."""
-    columns = [Column(title, itemgetter(title)) for title in titles]
+def show_table(titles: Sequence[str], rows: Sequence[Sequence[str]], *, long: Collection[str] = ()) -> None:
+    """Rows under titles: on a terminal the last column goes on in further lines.
+
+    Args:
+        long: titles of columns whose cells may be cut on a terminal; of the others nothing is.
+    """
+    columns = [Column(title, itemgetter(title), long=title in long) for title in titles]
     items = [dict(zip(titles, row, strict=True)) for row in rows]
     show_lines(table_lines(columns, items, room=room_on_terminal(), fold=True))
 

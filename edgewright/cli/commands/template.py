@@ -7,6 +7,7 @@ import typer
 
 from edgewright.cli.client import connect
 from edgewright.cli.commands.asking import require_yes
+from edgewright.cli.commands.durations import ago
 from edgewright.cli.commands.options import AsJson, Values, Yes, example, values_of
 from edgewright.cli.commands.screen import Document, clean, moment, result, say, show_facts, show_json, show_table
 from edgewright.cli.failures import CliError, ExitCode
@@ -28,10 +29,10 @@ def list_templates(as_json: AsJson = False) -> None:
         show_json(document)
         return
     rows = [
-        (each["name"] or each["uuid"], each["chart"], str(each["clusters"]), moment(each["modified_at"]))
+        (each["name"] or each["uuid"], each["chart"], str(each["clusters"]), ago(each["modified_at"]))
         for each in document["items"]
     ]
-    show_table(("template", "chart", "clusters", "changed"), rows)
+    show_table(("template", "chart", "clusters", "changed"), rows, long=("template", "chart"))
 
 
 @app.command("show", epilog=example("template show edge-cluster"))

@@ -61,9 +61,9 @@ def test_a_folder_becomes_the_chart_of_a_cluster(edgewright: CommandLine, centre
     assert b"chart: own/press" in rendered and b"line: line-1" in rendered
 
     header, *lines = edgewright.ok("chart", "list").out.splitlines()
-    assert header.split() == ["CHART", "VERSION", "FROM", "TEMPLATES", "CLUSTERS"]
+    assert header.split() == ["CHART", "VERSION", "FROM", "CLUSTERS", "TEMPLATES"]
     assert [line.split()[0] for line in lines] == ["edge-cluster", "press"]
-    assert lines[1].split() == ["press", "1.0.0", "you", "press", "1"]
+    assert lines[1].split() == ["press", "1.0.0", "you", "1", "press"]
     header, *lines = edgewright.ok("template", "list").out.splitlines()
     assert lines[1].split()[:3] == ["press", "own/press", "1"]
 

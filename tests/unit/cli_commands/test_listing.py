@@ -116,6 +116,7 @@ def test_table_without_a_wide_form_is_folded_and_loses_nothing(
 ) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setenv("LINES", "24")  # without it, Rich takes a dumb terminal for one of 80 columns
     monkeypatch.setenv("TERM", "dumb")
     url = "https://registry.example.com/a/path/that/is/longer/than/a/line"
     show_table(("who", "what"), [("press-shop", f"fetches from {url}, and tries again in a while"), ("x", "")])

@@ -261,6 +261,49 @@ def upgrades() -> dict[str, Any]:
     }
 
 
+def charts() -> dict[str, Any]:
+    ours = {"name": "edge-cluster", "version": "1.4.0", "app_version": None, "description": None, "own": False}
+    theirs = {"name": "press-with-a-name-that-is-rather-long", "version": "0.1.0-rc.1", "app_version": "7"}
+    theirs |= {"description": "The press.", "path": "charts/press", "own": True}
+    return {
+        "items": [
+            {**ours, "path": "edge-cluster", "templates": ["default", "shop-floor"], "clusters": 10_000},
+            {**theirs, "templates": [], "clusters": 0},
+        ]
+    }
+
+
+def templates() -> dict[str, Any]:
+    default = {"uuid": CLUSTER, "name": "default", "chart": "edge-cluster", "source": "helm-charts", "prefix": None}
+    long = {"uuid": OTHER, "name": "presses-of-the-plant-in-the-north-and-in-the-south", "chart": "press"}
+    return {
+        "items": [
+            {**default, "modified_at": before(days=40), "clusters": 10_000},
+            {**long, "source": "charts-of-the-team", "prefix": "charts/", "modified_at": before(minutes=3)}
+            | {"clusters": 2},
+        ]
+    }
+
+
+def repositories() -> dict[str, Any]:
+    url = "https://edgewright.example.com/git/shared"
+    made = {"commit": "d854a4fd41f4f7ab04183e65b9a82be4441c1e60", "made_at": before(days=40)}
+    return {
+        "items": [
+            {**made, "name": "helm-charts", "uuid": CLUSTER, "url": f"{url}/helm-charts", "own": False},
+            {**made, "name": "manifests-of-the-team", "uuid": OTHER, "url": f"{url}/manifests-of-the-team"}
+            | {"own": True, "commit": None},
+        ]
+    }
+
+
+def residue() -> dict[str, Any]:
+    away = "The broker is away, and has been for a while: its accounts of this cluster are still there."
+    left = [{"step": "remove_accounts", "reason": away, "since": before(days=1)}]
+    left += [{"step": "archive_repository", "reason": "The disk is full.", "since": before(minutes=3)}]
+    return {"items": [{"cluster": CLUSTER, "name": "press-shop", "residue": left}]}
+
+
 ANSWERS = {
     "/v1/cluster": clusters,
     "/v1/cluster/{uuid}": cluster,
@@ -270,6 +313,10 @@ ANSWERS = {
     "/v1/webhook": webhook,
     "/v1/flux": flux,
     "/v1/upgrade": upgrades,
+    "/v1/chart": charts,
+    "/v1/template": templates,
+    "/v1/repository": repositories,
+    "/v1/residue": residue,
 }
 LISTS = (
     ("cluster", "list"),
@@ -281,6 +328,10 @@ LISTS = (
     ("flux", "show"),
     ("upgrade", "list"),
     ("flux", "list"),
+    ("chart", "list"),
+    ("template", "list"),
+    ("repository", "list"),
+    ("residue",),
 )
 
 
