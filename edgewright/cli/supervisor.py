@@ -23,8 +23,9 @@ from edgewright.cli.part_logs import bound_log, log_size, log_tail, reason_in
 _TICK_SECONDS = 0.05
 _LOG_CHECK_SECONDS = 60.0
 _HOUR = 3600.0
-NICENESS = 5
-"""Of parts that give way: a third of the weight of the gateway, where all want more than there is."""
+NICENESS = 2
+"""Of parts that give way. The gateway, which uses one core at most, has its core of two then; and on a machine that does
+much else, the parts keep most of their share."""
 _LAST_LINES = 5
 _LONGEST_LINE = 300
 
