@@ -121,9 +121,9 @@ async def test_the_longer_a_look_takes_the_longer_is_the_pause(monkeypatch: pyte
         if not looks:
             raise asyncio.CancelledError
 
-    monkeypatch.setattr(event_loop.gc, "collect", collect)
-    monkeypatch.setattr(event_loop.time, "perf_counter", lambda: now[0])
-    monkeypatch.setattr(event_loop.asyncio, "sleep", sleep)
+    monkeypatch.setattr("edgewright.event_loop.gc.collect", collect)
+    monkeypatch.setattr("edgewright.event_loop.time.perf_counter", lambda: now[0])
+    monkeypatch.setattr("edgewright.event_loop.asyncio.sleep", sleep)
     with pytest.raises(asyncio.CancelledError):
         await event_loop._look_for_garbage(LEAST_PAUSE, LONGEST_PAUSE)
     assert pauses == [LEAST_PAUSE, LEAST_PAUSE, pytest.approx(0.3 / SHARE), LONGEST_PAUSE]

@@ -262,8 +262,18 @@ def upgrades() -> dict[str, Any]:
 
 
 def charts() -> dict[str, Any]:
-    ours = {"name": "edge-cluster", "version": "1.4.0", "app_version": None, "description": None, "own": False}
-    theirs = {"name": "press-with-a-name-that-is-rather-long", "version": "0.1.0-rc.1", "app_version": "7"}
+    ours: dict[str, Any] = {
+        "name": "edge-cluster",
+        "version": "1.4.0",
+        "app_version": None,
+        "description": None,
+        "own": False,
+    }
+    theirs: dict[str, Any] = {
+        "name": "press-with-a-name-that-is-rather-long",
+        "version": "0.1.0-rc.1",
+        "app_version": "7",
+    }
     theirs |= {"description": "The press.", "path": "charts/press", "own": True}
     return {
         "items": [
@@ -274,8 +284,18 @@ def charts() -> dict[str, Any]:
 
 
 def templates() -> dict[str, Any]:
-    default = {"uuid": CLUSTER, "name": "default", "chart": "edge-cluster", "source": "helm-charts", "prefix": None}
-    long = {"uuid": OTHER, "name": "presses-of-the-plant-in-the-north-and-in-the-south", "chart": "press"}
+    default: dict[str, Any] = {
+        "uuid": CLUSTER,
+        "name": "default",
+        "chart": "edge-cluster",
+        "source": "helm-charts",
+        "prefix": None,
+    }
+    long: dict[str, Any] = {
+        "uuid": OTHER,
+        "name": "presses-of-the-plant-in-the-north-and-in-the-south",
+        "chart": "press",
+    }
     return {
         "items": [
             {**default, "modified_at": before(days=40), "clusters": 10_000},
@@ -287,7 +307,7 @@ def templates() -> dict[str, Any]:
 
 def repositories() -> dict[str, Any]:
     url = "https://edgewright.example.com/git/shared"
-    made = {"commit": "d854a4fd41f4f7ab04183e65b9a82be4441c1e60", "made_at": before(days=40)}
+    made: dict[str, Any] = {"commit": "d854a4fd41f4f7ab04183e65b9a82be4441c1e60", "made_at": before(days=40)}
     return {
         "items": [
             {**made, "name": "helm-charts", "uuid": CLUSTER, "url": f"{url}/helm-charts", "own": False},
