@@ -16,7 +16,7 @@ TICK_SECONDS = 0.05
 SWITCH_SECONDS = 0.001
 """After which a thread gives way to the event loop, which waits so long whenever it comes back from the system."""
 SHARE = 0.01
-"""Of the time, that looking through all objects for garbage may take."""
+"""The part of the time that looking through all objects for garbage may take."""
 LEAST_PAUSE, LONGEST_PAUSE = 10.0, 120.0
 _NEVER = 1_000_000
 """Times that the younger objects are looked through before the oldest are, too."""
