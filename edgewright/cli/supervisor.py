@@ -24,8 +24,8 @@ _TICK_SECONDS = 0.05
 _LOG_CHECK_SECONDS = 60.0
 _HOUR = 3600.0
 NICENESS = 2
-"""Steps by which parts give way. The gateway, which uses one core at most, then has its core of two; on a machine that
-does much else, the parts keep most of their share."""
+"""Steps by which parts give way. The gateway, which uses one core at most, then has its core of two; on a machine
+that does much else, the parts keep most of their share."""
 _LAST_LINES = 5
 _LONGEST_LINE = 300
 
