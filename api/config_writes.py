@@ -33,6 +33,7 @@ from edgewright.domain.wellknown import (
     OBJECT_BOOTSTRAP_SCRIPT,
     OBJECT_FLUX_TEMPLATE,
     OBJECT_HELM_RELEASE_TEMPLATE,
+    RENDERED_APPS,
 )
 from edgewright.errors import Conflict, Forbidden, Invalid
 from edgewright.ports.cluster_directory import ClusterDirectory
@@ -40,8 +41,6 @@ from edgewright.ports.cluster_wishes import ClusterWishes
 from edgewright.ports.config_store import ConfigStore, Precondition
 from edgewright.ports.operators import OperatorToken, Permission
 
-RENDERED_APPS = frozenset({APP_FLUX_TEMPLATE, APP_HELM_CHART_TEMPLATE, APP_KUBERNETES_TEMPLATE})
-"""Applications whose entries go into the generated files. The Bootstrap entry goes into scripts only."""
 CENTRAL_APPS = frozenset({APP_CLUSTER_SETUP_STATUS, APP_FLUX_BUNDLE, APP_INSTALLATION, APP_SPARKPLUG_ADDRESS})
 """What clients read and only the centre writes (a Flux bundle comes in by a door of its own). So are the Git entries
 of clusters: addresses and repositories are allocated, and an entry that says another one would point a cluster's

@@ -12,11 +12,9 @@ from edgewright.domain.rendering import BY_HAND_FOLDER
 from edgewright.domain.repository_paths import printable
 from edgewright.domain.wellknown import (
     APP_CLUSTER_CONFIGURATION,
-    APP_FLUX_TEMPLATE,
-    APP_HELM_CHART_TEMPLATE,
-    APP_KUBERNETES_TEMPLATE,
     APP_OBJECT_INFO,
     APPLICATIONS,
+    RENDERED_APPS,
 )
 from edgewright.errors import Conflict, EdgewrightError, NotFound
 from edgewright.ports.cluster_directory import ClusterDirectory
@@ -28,7 +26,7 @@ PAGE = 100
 SEARCH_SECONDS = 20.0
 """After which the driving repositories that are left are not searched."""
 
-_MAY_NAME_ONE = (APP_FLUX_TEMPLATE, APP_HELM_CHART_TEMPLATE, APP_KUBERNETES_TEMPLATE, APP_CLUSTER_CONFIGURATION)
+_MAY_NAME_ONE = (*sorted(RENDERED_APPS), APP_CLUSTER_CONFIGURATION)
 _BY_HAND_HINT = "or remove the repository all the same: edgewright repository remove NAME --ignore-by-hand."
 
 

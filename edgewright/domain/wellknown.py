@@ -32,6 +32,9 @@ APP_INSTALLATION = UUID("d1f17a10-2fcf-4fd2-86bf-dc2f1144ca0e")
 APP_FLUX_BUNDLE = UUID("00aa45b5-ff6e-4289-b96a-3721e69955ee")
 """Ours, *Flux bundle*: the release of Flux that edges get, and earlier imported releases."""
 
+RENDERED_APPS = frozenset({APP_FLUX_TEMPLATE, APP_HELM_CHART_TEMPLATE, APP_KUBERNETES_TEMPLATE})
+"""Applications whose entries go into the generated files. The Bootstrap entry goes into scripts only."""
+
 # --- Classes -------------------------------------------------------------------------------------------
 
 CLASS_EDGE_CLUSTER = UUID("f24d354d-abc1-4e32-98e1-0667b3e40b61")

@@ -312,6 +312,34 @@ async def test_the_users_of_a_template_are_known(store: Store) -> None:
     assert await store.directory.using_template(*flux) == [two]
 
 
+async def look_again(timed: Store, cluster: UUID) -> None:
+    """What the workflow does that was told: it reads, and publishes."""
+    timed.clock.advance(seconds=1)
+    await timed.publish(cluster, Phase.ACTIVE, ready=True)
+    timed.clock.advance(seconds=1)
+
+
+async def test_the_users_of_a_template_that_changes_are_unfinished_until_they_have_looked(timed: Store) -> None:
+    """Nudges are only a courtesy: a gateway that is killed after the write, or stops before it has sent them all,
+    must leave nobody with the old files."""
+    user, other = await timed.create("user"), await timed.create("other")
+    chart, flux = (APP_HELM_CHART_TEMPLATE, OBJECT_DEFAULT_CHART), (APP_FLUX_TEMPLATE, OBJECT_FLUX_TEMPLATE)
+    for cluster, places in ((user, [chart, flux]), (other, [flux])):
+        await timed.steps.record_rendering(await timed.fence(cluster), "d1", places, commit="c0")
+        await look_again(timed, cluster)
+    assert await timed.directory.unfinished() == []
+    entry = await timed.config.get(*chart)
+    assert entry is not None
+    await timed.config.put(*chart, entry.body, actor="test")
+    assert await timed.directory.unfinished() == [], "nothing differs"
+    await timed.config.put(*chart, {**entry.body, "values": {"changed": True}}, actor="test")
+    assert await timed.directory.unfinished() == [user]
+    await look_again(timed, user)
+    assert await timed.directory.unfinished() == []
+    await timed.config.delete(*chart, actor="test")
+    assert await timed.directory.unfinished() == [user]
+
+
 async def test_the_clusters_of_each_chart_are_counted_however_many_there_are(store: Store) -> None:
     own, other = uuid4(), uuid4()
     for template in (own, other):

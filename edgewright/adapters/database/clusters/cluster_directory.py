@@ -7,6 +7,7 @@ from uuid import UUID
 from sqlalchemy import func, nulls_first, or_, select
 
 from edgewright.adapters.database.clusters.cluster_lists import read_page
+from edgewright.adapters.database.config_store.template_users import uses_template
 from edgewright.adapters.database.engine.engine import Database
 from edgewright.adapters.database.rows.cluster_rows import read_row
 from edgewright.adapters.database.tables import IS_STAGED, clusters, rendered_from, staged_changes
@@ -93,13 +94,7 @@ class SqlClusterDirectory:
             return list(await connection.scalars(statement))
 
     async def using_template(self, app: UUID, object_: UUID) -> Sequence[UUID]:
-        of_cluster = select(rendered_from.c.cluster).where(rendered_from.c.cluster == clusters.c.uuid)
-        uses = of_cluster.where(rendered_from.c.app == app, rendered_from.c.object == object_).exists()
-        statement = (
-            select(clusters.c.uuid)
-            .where(clusters.c.closed_at.is_(None), or_(uses, ~of_cluster.exists()))
-            .order_by(clusters.c.uuid)
-        )
+        statement = select(clusters.c.uuid).where(uses_template(app, object_)).order_by(clusters.c.uuid)
         async with self._database.read(long=True) as connection:
             return list(await connection.scalars(statement))
 

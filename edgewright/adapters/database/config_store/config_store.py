@@ -21,6 +21,7 @@ from edgewright.adapters.database.config_store.entries import (
     register_object,
 )
 from edgewright.adapters.database.config_store.schemas import EntrySchemas
+from edgewright.adapters.database.config_store.template_users import note_changed_template
 from edgewright.adapters.database.engine.engine import Database
 from edgewright.adapters.database.engine.errors import again_after_collision
 from edgewright.adapters.database.events.events import Fact, record
@@ -28,7 +29,8 @@ from edgewright.adapters.database.events.feed import insert_if_absent
 from edgewright.adapters.database.tables import changes, clusters, entries, memberships, objects
 from edgewright.domain.configuration_news import changed_parts, names_of, sentence_of
 from edgewright.domain.events import EventKind
-from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION, APP_CLUSTER_SETTINGS, APPLICATIONS
+from edgewright.domain.json import same_json
+from edgewright.domain.wellknown import APP_CLUSTER_CONFIGURATION, APP_CLUSTER_SETTINGS, APPLICATIONS, RENDERED_APPS
 from edgewright.errors import NotFound, Refused
 from edgewright.ports.config_store import (
     ALWAYS,
@@ -111,6 +113,10 @@ class SqlConfigStore:
         async with self._database.write() as connection:
             at = await self._database.now(connection)
             await check_object(connection, app, object_)
+            if app in RENDERED_APPS:
+                present = await read_entry(connection, app, object_)
+                if present is None or not same_json(present.body, body):
+                    await note_changed_template(connection, at, app, object_)
             entry, before = await exchange_entry(connection, at, app, object_, body, precondition=precondition)
             if entry is not before:
                 if distinct is not None:
@@ -200,6 +206,8 @@ async def delete_and_tell(
     news: EntryNews | None = None,
 ) -> bool:
     """Deletes an entry, with its event; False if there was none."""
+    if app in RENDERED_APPS:
+        await note_changed_template(connection, at, app, object_)
     deleted = await delete_entry(connection, at, app, object_, precondition=precondition)
     if deleted:
         sentence = f"The entry of {_named(app)} for {object_} was deleted."
