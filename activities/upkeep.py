@@ -99,7 +99,7 @@ class UpkeepActivities:
             log.warning("future_timestamps_reset", found=mended)
         expired = await self._edge_reports.expire_leases()
         tokens = await self._edge_access.expire_tokens()
-        await self._tell(set(expired), seconds=EXPIRY_SECONDS)  # whatever becomes of the upgrades
+        await self._tell(expired, seconds=EXPIRY_SECONDS)  # whatever becomes of the upgrades
         await self._tell(await self._judge_upgrades(), seconds=EXPIRY_SECONDS)
         return SweepResult(leases=len(expired), tokens=tokens)
 
@@ -131,17 +131,18 @@ class UpkeepActivities:
         await for_each(self._fleet, still, self._fleet.begin_anew)
         if missing:
             log.warning("workflows_missing", count=len(missing))
-        told = await self._tell((unfinished | missing) - still, seconds=TELLING_SECONDS)
-        restarted = len(told & missing)
+        turn = _round_the_circle((unfinished | missing) - still, self._told)
+        told = await self._tell(turn, seconds=TELLING_SECONDS)
+        self._told = told[-1] if told else self._told
+        restarted = len(missing.intersection(told))
         return SweepResult(nudged=len(told) - restarted, restarted=restarted, begun_anew=len(still))
 
-    async def _tell(self, clusters: Collection[UUID], *, seconds: float) -> set[UUID]:
-        """Nudges as many as the workers keep up with in a while, and begins behind them the next time."""
-        told: set[UUID] = set()
-        async for portion in paced(self._directory, _round_the_circle(clusters, self._told), seconds=seconds):
+    async def _tell(self, clusters: Iterable[UUID], *, seconds: float) -> list[UUID]:
+        """Nudges as many as the workers keep up with in a while; returns them."""
+        told: list[UUID] = []
+        async for portion in paced(self._directory, clusters, seconds=seconds):
             await nudge_all(self._fleet, portion)
-            self._told = portion[-1]
-            told |= set(portion)
+            told += portion
         return told
 
     def _late(self, unfinished: set[UUID], now: float) -> list[UUID]:

@@ -26,6 +26,7 @@ _HOUR = 3600.0
 NICENESS = 2
 """Steps by which parts give way. The gateway, which uses one core at most, then has its core of two; on a machine
 that does much else, the parts keep most of their share."""
+_TRIES, _BETWEEN_TRIES_SECONDS = 5, 0.11
 _LAST_LINES = 5
 _LONGEST_LINE = 300
 
@@ -283,8 +284,15 @@ def _give_way(process: int) -> None:
     niceness = min(os.getpriority(os.PRIO_PROCESS, 0) + NICENESS, 19)
     with suppress(OSError):  # it has ended, or the system is a stricter one: it works all the same
         os.setpriority(os.PRIO_PROCESS, process, niceness)
-    with suppress(OSError):
-        Path(f"/proc/{process}/autogroup").write_text(str(niceness), encoding="ascii")
+    for _ in range(_TRIES):
+        try:
+            Path(f"/proc/{process}/autogroup").write_text(str(niceness), encoding="ascii")
+        except BlockingIOError:  # of all users but root, Linux takes one such change in a tenth of a second
+            time.sleep(_BETWEEN_TRIES_SECONDS)
+        except OSError:
+            return
+        else:
+            return
 
 
 def in_background(work: Callable[[], T]) -> "Future[T]":
